@@ -171,7 +171,7 @@ class DuetResult(FolderResult):
         outcome: result of the engine for all targets together; None: an earlier duet was read.
         health: the verdict on the generator, and on each target; likewise.
         comparison: comparison of the times; None if nothing was sent.
-        answers: differences between the answers; None if they were not compared.
+        answers: differences between the answers; None if they were not compared. Of an earlier duet without examples.
     """
 
     outcome: "Outcome | None" = None
@@ -202,10 +202,6 @@ class DuetResult(FolderResult):
         """
         from logreplay.analysis.response_diff.aggregate import frame
 
-        if not self.health and (self.files[0] / "differences.csv").exists():
-            from logreplay.analysis import differences
-
-            return differences(self.files[0])
         return to_pandas(frame(self.answers.rows if self.answers else ()))
 
     @cached_property

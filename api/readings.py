@@ -404,6 +404,7 @@ def _duet(folder: Path) -> "DuetResult":
     from logreplay.calls.duet_call import LIMITS
     from logreplay.folder_results import DuetResult
     from logreplay.replay.results.verdict import Finding
+    from logreplay.runs.pair_result import answers_of
 
     names = [name.removesuffix(".csv") for name in DUET]
     logs = {name: path for name in names if (path := sources.results_in(folder, name))}
@@ -423,4 +424,5 @@ def _duet(folder: Path) -> "DuetResult":
         checks=found.checks,
         stopped=summary.get("stopped") or "",
         comparison=found,
+        answers=answers_of(folder, told["answers"]),
     )

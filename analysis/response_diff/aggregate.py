@@ -16,14 +16,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from logreplay.analysis.response_diff.diff import STATUS, AnswerOf, differences
 from logreplay.analysis.response_diff.difference import Difference
 from logreplay.analysis.response_diff.rules import Rules
 from logreplay.analysis.statistics.sign_test import holm, sign_test
+from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import MASK, is_secret, masked
 from logreplay.core.plural import number_of
 
@@ -135,6 +138,10 @@ _SCHEMA: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+_OF_NOISE: Final = ("noise_count", "noise_share", "p")
+"""Figures that only a second baseline gives."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerDifferences:
     """All differences of a run.
@@ -182,6 +189,23 @@ class AnswerDifferences:
 def frame(rows: Sequence[DifferenceRow]) -> pl.DataFrame:
     """Rows as a table; columns as the attributes of `DifferenceRow`."""
     return pl.DataFrame([[getattr(row, name) for name in _SCHEMA] for row in rows], _SCHEMA, orient="row")
+
+
+def read_rows(path: Path) -> list[DifferenceRow]:
+    """The rows of a ``differences.csv``.
+
+    Raises:
+        LogreplayError: it cannot be read, or lacks a value.
+    """
+    try:
+        with path.open("rb") as file:
+            table = pl.read_csv(file, schema_overrides=_SCHEMA).select(pl.col(list(_SCHEMA)))
+    except (OSError, PolarsError) as error:
+        raise LogreplayError(f"{path}: cannot be read: {error}; correct it, or move it away") from None
+    table = table.with_columns(pl.col(pl.String).fill_null(""))
+    if table.drop(_OF_NOISE).null_count().sum_horizontal().sum():
+        raise LogreplayError(f"{path}: lacks a value; correct it, or move it away")
+    return [DifferenceRow(**row) for row in table.iter_rows(named=True)]
 
 
 @dataclass(slots=True)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from logreplay.analysis.format_time import interval, show
+from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.json_text import json_text
 from logreplay.analysis.output.folder import write_beside
-from logreplay.analysis.response_diff.aggregate import AnswerDifferences, RouteTotal, Tally
+from logreplay.analysis.response_diff.aggregate import AnswerDifferences, RouteTotal, Tally, read_rows
 from logreplay.analysis.response_diff.diff import AnswerOf
 from logreplay.analysis.response_diff.rules import IGNORED_HEADERS, Rules
 from logreplay.analysis.summary import SCHEMA, About
@@ -240,6 +241,30 @@ def as_dict(found: AnswerDifferences) -> dict[str, Any]:
         "ignored_headers": list(IGNORED_HEADERS),
         "ignore_unused": list(found.unused),
     }  # fmt: skip
+
+
+def answers_of(folder: Path, told: JsonValue) -> AnswerDifferences | None:
+    """The differences of a duet by its files, without examples; None if they were not compared, or the table is gone.
+
+    Args:
+        folder: folder of the duet.
+        told: ``answers`` of its summary, as `as_dict` makes it.
+    """
+    path = folder / "differences.csv"
+    if not (told.value and path.exists()):
+        return None
+    names = ("pairs", "pairs_differing", "pairs_looked_at", "pairs_timed_out", "pairs_not_compared")
+    pairs, differing, looked_at, timed_out, uncompared = (int(told[name].number(most=1e15)) for name in names)
+    return AnswerDifferences(
+        rows=read_rows(path),
+        totals={"": RouteTotal(pairs, differing, looked_at)},
+        noise=told["noise"].value is True,
+        share=told["share_different"].number(),
+        timed_out=timed_out,
+        uncompared=uncompared,
+        unused=[word.text() for word in told["ignore_unused"].each()],
+        examples=(),
+    )
 
 
 def _time_rows(found: Comparison) -> list[dict[str, str]]:

@@ -61,6 +61,8 @@ def analyze(results: Path, output: Path | None, force: bool, as_json: bool, quie
 def _show_duet(folder: Path, found: "Result", *, as_json: bool, quiet: bool) -> None:
     """Print what differs between the result logs of a duet."""
     from logreplay.cli.display.comparison import show_comparison
+    from logreplay.cli.display.duet import print_differences
+    from logreplay.cli.display.words import explained
     from logreplay.folder_results import DuetResult
 
     assert isinstance(found, DuetResult)
@@ -68,10 +70,12 @@ def _show_duet(folder: Path, found: "Result", *, as_json: bool, quiet: bool) -> 
     if as_json:
         print_json({**found.summary, "times": found.comparison.as_dict()})
     else:
+        if found.answers:
+            print_differences(found.answers)
         show_comparison(found.comparison, ("baseline", "candidate"), as_json=False)
     for finding in found.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)
-    say(f"verdict: {found.verdict}\n{folder}", quiet=quiet)
+    say(f"verdict: {explained(found)}\n{folder}", quiet=quiet)
 
 
 def _made(stack: ExitStack, folder: Path) -> Path:

@@ -5,6 +5,7 @@ import copy
 import gzip
 import pickle
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -126,6 +127,30 @@ def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -
     with pytest.raises(logreplay.TakenError):
         logreplay.duet(log, urls[0], urls[1], **GIVEN).save(folder)
     assert len(logreplay.analyze(result.save(folder, force=True)).requests) == 80
+
+
+def test_the_analysis_of_a_duet_shows_its_verdict_and_the_answers_that_differ_as_the_duet_did(
+    log: Path, urls: Urls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "duet"
+    run(["duet", str(log), urls[0], urls[2], "--tps", "80", "-n", "40", "--ignore", "$.none", "-o", str(folder)])
+    duet = capsys.readouterr()
+    run(["analyze", str(folder)])
+    again = capsys.readouterr()
+    differing = duet.out[duet.out.index("answers differ in 100% of 40 pairs:") :]
+    assert differing.partition("\n\n")[0] in again.out
+    assert "--ignore $.none matched no difference" in again.out
+    verdict = next(line for line in duet.err.splitlines() if line.startswith("verdict: ")).partition(" (can")[0]
+    assert verdict in again.err.splitlines()
+
+
+def test_a_broken_table_of_differences_is_named(versions: DuetResult, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(versions.files[0], tmp_path / "duet"))
+    table = folder / "differences.csv"
+    for broken in (b"", b"route\n", table.read_bytes().replace(b",40,", b",,"), b"\xff"):
+        table.write_bytes(broken)
+        with pytest.raises(logreplay.LogreplayError, match=re.escape(f"{table}: ")):
+            logreplay.analyze(folder)
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.005])
