@@ -248,10 +248,13 @@ def remedy(table: pl.DataFrame, tested: pl.DataFrame, asked: Collection[float]) 
         return ""
     left_out = len(set(asked)) - len(rates)
     ended_itself = tested.height > 0 and bool((tested["over"] | tested["failing"])[-1])
-    if left_out > 0 and not ended_itself:
+    cut = left_out > 0 and not ended_itself
+    if cut and len(set(asked)) >= FEWEST_STEPS:
         return f": measure the {number_of(left_out, 'other rate')}, too"
-    told = suggest_more_data(rates, float(tried["duration"].to_numpy().max())) or "repeat the measurement"
-    return f": {told}" + f", or add --keep-going for the {number_of(left_out, 'rate')} left out" * (left_out > 0)
+    seconds = float(tried["duration"].to_numpy().max())
+    told = suggest_more_data(asked if cut else rates, seconds) or "repeat the measurement"
+    going_on = f", or add --keep-going for the {number_of(left_out, 'rate')} left out"
+    return f": {told}" + going_on * (left_out > 0 and ended_itself)
 
 
 def check_feasible(rates: Collection[float], seconds: float) -> str:

@@ -45,7 +45,7 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
         given |= {"vusers": None, "think": 0.0}
     if given["vusers"]:
         rates, log, target = None, *_without_rates(rates, log, target)
-    if rates:
+    if rates and _is_typed("rates"):
         _check_order(rates, [word for word in (log, target) if word])
     from logreplay.calls.sweep_call import SweepCall
     from logreplay.cli.display.rates import show_sweep
@@ -63,14 +63,18 @@ def _rates(text: str | None) -> tuple[float, ...]:
     try:
         return parse_rates(text) if text else ()
     except ValueError as error:
-        raise click.UsageError(f"RATES: {error}") from None
+        context = click.get_current_context()
+        parameter = next(each for each in context.command.params if each.name == "rates")
+        raise click.BadParameter(str(error), context, parameter, "RATES") from None
 
 
 def _rates_win(rates: str | None) -> bool:
     """Return whether RATES are typed, and the users come from the settings."""
-    source = click.get_current_context().get_parameter_source
-    typed, users = (source(name) is ParameterSource.COMMANDLINE for name in ("rates", "vusers"))
-    return typed and not users and _are_rates(rates or "")
+    return _is_typed("rates") and not _is_typed("vusers") and _are_rates(rates or "")
+
+
+def _is_typed(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _are_rates(text: str) -> bool:
@@ -83,7 +87,7 @@ def _are_rates(text: str) -> bool:
 def _check_order(first: str, rest: Sequence[str]) -> None:
     """Check that no file or target stands in the place of RATES."""
     rates = next(filter(_are_rates, (first, *rest)), "50..400")
-    is_name = "/" in first or Path(first).suffix[1:].isalpha() or Path(first).exists()
+    is_name = "/" in first or (Path(first).suffix[1:].isalpha() and ".." not in first) or Path(first).exists()
     if first != rates and (is_name or rates in rest):
         targets = [word for word in (first, *rest) if word.startswith(("http:", "https:", "unix:"))]
         logs = [word for word in (first, *rest) if word not in (rates, *targets)]
@@ -95,9 +99,7 @@ def _check_order(first: str, rest: Sequence[str]) -> None:
 
 def _without_rates(*given: str | None) -> tuple[str | None, str | None]:
     """LOG and TARGET where no RATES are given: typed arguments move up, the others come from the settings."""
-    source = click.get_current_context().get_parameter_source
-    names = ("rates", "log", "target")
-    typed = [value for name, value in zip(names, given, strict=True) if source(name) is ParameterSource.COMMANDLINE]
+    typed = [value for name, value in zip(("rates", "log", "target"), given, strict=True) if _is_typed(name)]
     if len(typed) > 2:
         raise click.UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
     log, target = [*typed, *given[1 + len(typed) :]]

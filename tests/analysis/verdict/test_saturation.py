@@ -248,6 +248,9 @@ def test_a_sweep_that_ended_itself_with_too_few_rates_is_told_to_keep_going() ->
     assert judge(table(*steps), RATES[:3]).sentence == needed + more
     interrupted = [step(rate) for rate in RATES[:3]]
     assert judge(table(*interrupted), RATES).sentence == f"{needed}measure the 5 other rates, too"
+    one = "not enough data: 1 rate has 100 requests or more; 5 such rates are needed: "
+    cut = judge(table(*interrupted[:1]), RATES[:4]).sentence
+    assert cut == f"{one}give more rates, such as 50..200:20", "the three others would not be enough"
 
 
 def test_steps_with_too_few_requests_are_told_to_be_longer() -> None:

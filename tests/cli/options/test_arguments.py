@@ -31,9 +31,16 @@ def test_a_sweep_whose_rates_do_not_come_first_shows_the_right_order(
     assert refused(capsys, "sweep", *words) == f"RATES: {words[0]!r} {told}"
 
 
-def test_a_sweep_whose_rates_are_mistyped_shows_what_rates_look_like(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_whose_rates_are_mistyped_shows_what_rates_look_like(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = "expected rates above 0 requests/s, such as 100, 50..400, 50..400:25 or 10,20,50"
-    assert refused(capsys, "sweep", "50rps", "access.csv", TARGET) == f"RATES: '50rps': {expected}"
+    for rates in ("50rps", "1..x"):
+        told = f"Invalid value for RATES: {rates!r}: {expected}"
+        assert refused(capsys, "sweep", rates, "access.csv", TARGET) == told
+    monkeypatch.chdir(tmp_path)
+    Path("logreplay.toml").write_text('[sweep]\nrates = "access.log"\n')
+    assert refused(capsys, "sweep") == f"Invalid value for RATES: 'access.log': {expected} (from logreplay.toml)"
 
 
 def test_a_sweep_of_users_takes_log_and_target_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
