@@ -23,6 +23,7 @@ from logreplay.analysis.verdict.judged_runs import compare_judged
 from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.core.errors import LogreplayError
+from logreplay.core.files import reason
 from logreplay.core.frames import to_pandas
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def differences(folder: str | PathLike[str]) -> "pd.DataFrame":
     try:
         return pd.read_csv(path, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
-        raise LogreplayError(f"{path}: cannot be read ({error}); name the folder of a duet") from None
+        raise LogreplayError(f"{path}: cannot be read ({reason(error)}); name the folder of a duet") from None
 
 
 def _sides(folder: str | PathLike[str]) -> tuple[Path, Path]:

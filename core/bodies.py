@@ -17,7 +17,7 @@ from zlib import crc32
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import Closing
+from logreplay.core.files import Closing, reason
 from logreplay.core.zstd import frame_compressor, zstd
 
 REF: Final = "body_ref"
@@ -153,7 +153,7 @@ class StoredBodies(Closing):
         except FileNotFoundError:
             raise LogreplayError(f"{name}: no such file: {_REMEDY}") from None
         except (OSError, zstd.ZstdError) as error:
-            raise LogreplayError(f"{name}: cannot be read: {error}: {_REMEDY}") from None
+            raise LogreplayError(f"{name}: cannot be read: {reason(error)}: {_REMEDY}") from None
         return b"".join(pieces)
 
 

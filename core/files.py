@@ -392,6 +392,11 @@ def why(error: OSError, option: str = "-o") -> str:
     return error.strerror or str(error)
 
 
+def reason(error: Exception) -> str:
+    """The first line of an error; of one of the system its words alone, without number and file."""
+    return (isinstance(error, OSError) and error.strerror) or str(error).partition("\n")[0]
+
+
 def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError:
     """Return the error for an option whose file cannot be written: the reason, and what to do."""
     missing = error.errno == errno.ENOENT and not path.parent.is_dir()

@@ -161,6 +161,19 @@ def test_docstrings_and_messages_name_things(path: Path) -> None:
     assert not HEADS.match(doc), doc
 
 
+def test_no_message_shows_the_number_of_an_error_of_the_system() -> None:
+    """`plan --forecast` of a missing file said [Errno 2]; `core.files.reason` has the words alone."""
+    handlers = [
+        (path, node)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler) and node.type and "OSError" in ast.unparse(node.type)
+    ]
+    shown = [(path, part) for path, node in handlers for part in ast.walk(node) if isinstance(part, ast.FormattedValue)]
+    assert len(shown) > 50
+    assert not [f"{path}:{part.lineno}" for path, part in shown if ast.unparse(part.value) == "error"]
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_arguments_attributes_and_constants_are_explained_by_noun_phrases(path: Path) -> None:
     found = [f"{name}: {text}" for name, text in explained(path) if INCOMPLETE.match(text)]

@@ -14,6 +14,7 @@ from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.files import reason
 
 _COLUMNS: Final = ["time", "rate"]
 _MOST: Final = 1_000_000
@@ -86,7 +87,7 @@ def read_forecast(path: Path, zone: str) -> Forecast:
         with path.open("rb") as file:
             table = pl.read_csv(file, infer_schema=False, n_rows=_MOST + 1)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise LogreplayError(f"--forecast {path}: cannot be read: {str(error).splitlines()[0]}") from None
+        raise LogreplayError(f"--forecast {path}: cannot be read: {reason(error)}; name a CSV of time,rate") from None
     if [name for name in _COLUMNS if name not in table.columns]:
         raise LogreplayError(f"--forecast {path}: its columns are {', '.join(table.columns)}; expected time,rate")
     table = table.select(_COLUMNS).with_row_index("line", 2).filter(pl.any_horizontal(pl.col(_COLUMNS).is_not_null()))

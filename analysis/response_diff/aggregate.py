@@ -27,6 +27,7 @@ from logreplay.analysis.response_diff.difference import Difference
 from logreplay.analysis.response_diff.rules import Rules
 from logreplay.analysis.statistics.sign_test import holm, sign_test
 from logreplay.core.errors import LogreplayError
+from logreplay.core.files import reason
 from logreplay.core.masking import MASK, is_secret, masked
 from logreplay.core.plural import number_of
 
@@ -201,7 +202,7 @@ def read_rows(path: Path) -> list[DifferenceRow]:
         with path.open("rb") as file:
             table = pl.read_csv(file, schema_overrides=_SCHEMA).select(pl.col(list(_SCHEMA)))
     except (OSError, PolarsError) as error:
-        raise LogreplayError(f"{path}: cannot be read: {error}; correct it, or move it away") from None
+        raise LogreplayError(f"{path}: cannot be read: {reason(error)}; correct it, or move it away") from None
     table = table.with_columns(pl.col(pl.String).fill_null(""))
     if table.drop(_OF_NOISE).null_count().sum_horizontal().sum():
         raise LogreplayError(f"{path}: lacks a value; correct it, or move it away")

@@ -255,9 +255,12 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
     ("Output", (
         Option("run", "output", k.PATH, "Write result rows to FILE.  [default: run-TIME.csv]", "FILE", "-o --output",
                only="terminal"),
-        Option("sweep find", "output", k.PATH,
-               "Write results to this folder.  [default: COMMAND-TIME; plan --from: none]", "DIR", "-o --output",
+        Option("sweep", "output", k.PATH, "Write results to this folder.  [default: sweep-TIME]", "DIR", "-o --output",
                only="terminal"),
+        Option("find", "output", k.PATH, "Write results to this folder.  [default: find-TIME]", "DIR", "-o --output",
+               only="terminal"),
+        Option("plan", "output", k.PATH, "Write to this folder.  [default: plan-TIME; none with --from]", "DIR",
+               "-o --output", only="terminal"),
         Option("duet", "output", k.PATH, "Write results to this folder.  [default: duet-TIME]", "DIR", "-o --output",
                only="terminal"),
         Option(_SENDING, "output", k.PATH,
@@ -277,6 +280,7 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
                only="terminal"),
         Option("sweep find duet", "as_json", k.SWITCH, "Print summary.json instead of tables.", "", "--json",
                only="terminal"),
+        Option("plan", "as_json", k.SWITCH, "Print plan.json instead of text.", "", "--json", only="terminal"),
         Option("run", "classic", k.SWITCH, "Print the figures of siege and ab too.", only="terminal"),
         Option("sweep find", "plots", k.OFF, "Write tables and summary without pictures.", "", "--no-plots"),
         Option(_SENDING, "digest", k.EITHER, "Write a hash of each response to the column digest.", "",
@@ -292,6 +296,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
 )
 # fmt: on
 """The options by the title of their group in the help; each group in its order."""
+_OF_PLAN: Final = {(each.name, each.only) for _, among in TABLE for each in among if each.commands == "plan"}
+"""Options of `plan` itself, which it does not take from `find`."""
 OF_SEARCH: Final = frozenset({"max_errors", "start", "max_tps", "precision", "trial", "trials", "budget", "arrivals"})
 """Options that only a search uses."""
 WRITING: Final = frozenset({"output", "force", "share", "as_json", "quiet", "plots", "show_secrets", "demo_target"})
@@ -328,7 +334,8 @@ def options_of(command: str, *, python: bool = False) -> list[Option]:
 
 def _has(command: str, option: Option) -> bool:
     commands = option.commands.split()
-    return command in commands or (command == "plan" and "find" in commands and option.name not in NOT_PLANNED)
+    searched = command == "plan" and "find" in commands and option.name not in NOT_PLANNED
+    return command in commands or (searched and (option.name, option.only) not in _OF_PLAN)
 
 
 def grouped(command: str, options: Sequence[Option]) -> dict[str, list[Option]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
+from logreplay.core.files import reason
 from logreplay.core.masking import terminal_safe
 from logreplay.replay.schedules.orders import Order, parse_order
 
@@ -191,7 +192,7 @@ def give_order(place: Path, order: Order) -> str:
     except TimeoutError:
         raise LogreplayError(f"{place}: the run does not answer; is it suspended?") from None
     except OSError as error:
-        raise LogreplayError(f"{place}: {error}") from None
+        raise LogreplayError(f"{place}: {reason(error)}") from None
     done, text = _read(line) or (False, f"{place}: is not the socket of a run")
     if not done:
         raise LogreplayError(text)

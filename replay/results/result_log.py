@@ -28,6 +28,7 @@ from logreplay.core.files import (
     in_use,
     lock,
     not_through_a_link,
+    reason,
     taken,
     unwritable,
     why,
@@ -282,7 +283,7 @@ class ResultLog(Closing):
                 self._replace()
                 self.growing.replace(self.path)
         except (OSError, pl.exceptions.PolarsError, LogreplayError) as error:
-            text = f"{self.path}: cannot be written: {error}; the rows are in {self.growing}"
+            text = f"{self.path}: cannot be written: {reason(error)}; the rows are in {self.growing}"
             raise LogreplayError(text) from None
 
     def _replace(self) -> None:

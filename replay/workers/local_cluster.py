@@ -16,6 +16,7 @@ from distributed import LocalCluster, Security
 
 from logreplay.core import installation
 from logreplay.core.errors import ClusterError
+from logreplay.core.files import reason
 from logreplay.replay.child_process import ENDING, connection_to_parent
 from logreplay.replay.workers.dask_workers import speechless
 
@@ -41,7 +42,9 @@ def _started(count: int, folder: str) -> LocalCluster:
                 silence_logs=logging.CRITICAL,
             )
     except (RuntimeError, OSError) as error:
-        raise ClusterError(f"--cluster local:{count}: a worker did not start: {error}; take fewer workers") from None
+        raise ClusterError(
+            f"--cluster local:{count}: a worker did not start: {reason(error)}; take fewer workers"
+        ) from None
 
 
 def _security(folder: Path) -> Security:
