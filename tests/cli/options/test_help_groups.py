@@ -49,6 +49,14 @@ def test_the_help_shows_the_groups_that_most_users_need_and_says_where_the_other
     assert last == f"--help-all shows every option, also these groups: {', '.join(left)}."
 
 
+def test_each_command_names_its_own_folder_and_the_file_that_it_prints() -> None:
+    names = ("sweep", "find", "duet", "plan")
+    for name in names:
+        text = helped(name, "--help")
+        assert [other for other in names if f"[default: {other}-TIME" in text] == [name]
+        assert ("plan.json instead" in text, "summary.json instead" in text) == (name == "plan", name != "plan")
+
+
 @pytest.mark.parametrize("name", LONG)
 def test_help_all_shows_every_option(name: str) -> None:
     text = helped(name, "--help-all")
