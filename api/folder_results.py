@@ -46,7 +46,9 @@ class FolderResult(Result):
         source = rows if rows.is_dir() else rows.parent
         if not force and path.is_dir() and any(path.iterdir()):
             raise TakenError(f"{path}: is not empty; name another folder, or replace the result in it with force=True")
-        with ResultFolder.new(path, [("the rows", rows)], force=force) as folder:
+        if path.is_dir() and path.samefile(source):
+            return path
+        with ResultFolder.new(path, [("rows of this result", rows)], force=force) as folder:
             with writing(path):
                 for file in filter(Path.is_file, source.iterdir()):
                     shutil.copyfile(file, folder.path / file.name)

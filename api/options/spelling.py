@@ -120,7 +120,8 @@ def spelled_for_save() -> Iterator[None]:
     try:
         yield
     except LogreplayError as error:
-        error.args = (str(error).replace(" with -o", "").replace("--force", "force=True"), *error.args[1:])
+        text = str(error).replace(" with -o", "").replace(": -o would", ": save would").replace("--force", "force=True")
+        error.args = (text, *error.args[1:])
         raise
 
 

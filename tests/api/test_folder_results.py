@@ -111,6 +111,19 @@ def test_a_result_is_pickled_and_copied(curve: logreplay.SweepResult, found: log
             assert made.findings == result.findings
 
 
+def test_a_result_that_is_saved_where_it_lies_stays_there(curve: logreplay.SweepResult, tmp_path: Path) -> None:
+    """It was refused: -o would overwrite the the rows."""
+    folder = curve.folder
+    assert folder
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert curve.save(folder, force=True) == folder == curve.folder
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    (tmp_path / "results.csv").symlink_to(folder / "results.csv")
+    told = f"save would overwrite {folder / 'results.csv'}, the rows of this result; choose another name$"
+    with pytest.raises(logreplay.UsageError, match=told):
+        curve.save(tmp_path, force=True)
+
+
 def test_a_folder_is_saved_once_and_replaced_on_demand(url: str, tmp_path: Path) -> None:
     result, kept = logreplay.sweep(None, url, [20, 40], **STEPS), tmp_path / "kept"
     kept.mkdir()
