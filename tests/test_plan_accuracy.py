@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 
 import traffic
+from accuracy import plan
 from accuracy.plan import Month, hours_held, overloaded, planned, table
 from logreplay.analysis.demand import rates
 from traffic import Traffic
 
 
-def test_the_table_of_the_page_is_made() -> None:
+def test_the_table_of_the_page_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    months = plan._months()
+    monkeypatch.setattr(plan, "_months", lambda: {name: months[name] for name in [*months][:2]})
+    monkeypatch.setattr(plan, "NEXT", 1)  # weeks for which an autoscaler is simulated; the page has four
     made = table(1, 2000)
     assert "| weeks differ by 20 % |" in made
     assert "| range of an hour of the week, four weeks |" in made
