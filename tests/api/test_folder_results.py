@@ -16,6 +16,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import logreplay
+from support.simulated_results import write_results
 
 ON: dict[str, Any] = {"keep_going": True}
 """All rates, though a busy machine may answer two of them late."""
@@ -53,6 +54,17 @@ def test_a_sweep_has_its_steps_and_its_rows(curve: logreplay.SweepResult) -> Non
     assert (curve.folder / "report.html").exists()
     assert curve.checks[-1].name == "valid sweep"
     assert len(logreplay.analysis.load(curve)) == len(curve.requests)
+
+
+def test_a_sweep_of_this_process_is_sized_read_and_laid_over_an_old_one(
+    curve: logreplay.SweepResult, tmp_path: Path
+) -> None:
+    """Programs of the Python page: several sweeps on one axes, machines from a sweep."""
+    write_results(tmp_path, range(50, 401, 50), 5)
+    ax = Figure().add_subplot()
+    assert logreplay.analysis.overlay(ax, {"before": tmp_path, "after": curve}, slo=0.3) is ax
+    assert logreplay.capacity(curve, demand=2000, p50=0.3).sentence
+    assert logreplay.analyze(curve).steps["rate"].to_list() == [20, 40, 60]
 
 
 def test_a_notebook_shows_sentence_findings_and_hockey_stick(curve: logreplay.SweepResult) -> None:
@@ -124,8 +136,11 @@ def test_a_result_that_is_saved_where_it_lies_stays_there(curve: logreplay.Sweep
         curve.save(tmp_path, force=True)
 
 
-def test_a_folder_is_saved_once_and_replaced_on_demand(url: str, tmp_path: Path) -> None:
-    result, kept = logreplay.sweep(None, url, [20, 40], **STEPS), tmp_path / "kept"
+def test_a_folder_is_saved_once_replaced_on_demand_and_found_from_each_folder(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result, kept = logreplay.sweep(None, url, [20, 40], **STEPS, plots=False), tmp_path / "kept"
     kept.mkdir()
     (kept / "users.csv").write_text("of an earlier sweep\n")
     with pytest.raises(logreplay.TakenError, match="is not empty"):
@@ -135,6 +150,10 @@ def test_a_folder_is_saved_once_and_replaced_on_demand(url: str, tmp_path: Path)
     assert {"results.csv", "summary.json", "steps.csv", "manifest.json"} <= {file.name for file in kept.iterdir()}
     assert len(result.requests) == result.summary["requests"]["scheduled"]
     assert Path(result) == kept / "results.csv"
+    result.save("again")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir("other")
+    assert (result.folder, len(result.steps)) == (tmp_path / "again", 2)
 
 
 @pytest.mark.parametrize(
@@ -159,37 +178,22 @@ def test_what_contradicts_is_refused_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_function_ends_a_sweep_and_its_steps_stay(url: str) -> None:
+def test_a_function_ends_a_sweep_and_its_missing_steps_are_made_later(url: str, tmp_path: Path) -> None:
     seen: list[str] = []
-    result = logreplay.sweep(
-        None, url, [20, 30, 40, 50], duration=3, stop=lambda now: now.stage.name.startswith(LATER) and "enough", **ON,
-        progress=lambda now: seen.append(now.stage.name),
+    rates: dict[str, Any] = {"rates": [20, 30, 40], "duration": 2, **ON}
+    half = logreplay.sweep(
+        None, url, **rates, output=tmp_path / "sweep", plots=False, progress=lambda now: seen.append(now.stage.name),
+        stop=lambda now: now.stage.name.startswith(LATER) and "enough",
     )  # fmt: skip
-    assert result.stopped == "stopped: enough"
-    assert [check.state for check in result.checks if check.name == "stop function"] == ["failed"]
-    assert 1 <= len(result.steps) <= 3
-    assert "step 1 of 4" in seen
-
-
-def test_the_missing_steps_of_a_sweep_are_made_later(url: str, tmp_path: Path) -> None:
-    def later(now: Any) -> str | bool:
-        return now.stage.name.startswith(LATER) and "enough"
-
-    half = logreplay.sweep(None, url, [20, 30, 40], duration=2, stop=later, output=tmp_path / "sweep", **ON)
-    whole = logreplay.sweep(None, url, [20, 30, 40], duration=2, resume=half.folder, **ON)
+    assert half.stopped == "stopped: enough"
+    assert [check.state for check in half.checks if check.name == "stop function"] == ["failed"]
+    assert 1 <= len(half.steps) <= 3
+    assert "step 1 of 3" in seen
+    whole = logreplay.sweep(None, url, **rates, resume=half.folder)
     assert list(whole.steps.rate) == [20, 30, 40]
     assert (tmp_path / "sweep" / "report.html").exists()
     assert whole.folder == half.folder == tmp_path / "sweep"
     assert re.search(r"[12] of 3 steps already done; resuming", "\n".join(whole.notes))
-
-
-def test_a_sweep_is_found_from_each_folder(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    made = logreplay.sweep(None, url, [20, 30], duration="500ms", output="made", plots=False, **ON)
-    made.save("saved")
-    (tmp_path / "other").mkdir()
-    monkeypatch.chdir("other")
-    assert (made.folder, len(made.steps)) == (tmp_path / "saved", 2)
 
 
 def test_a_sweep_of_which_no_request_was_due_is_empty(url: str, tmp_path: Path) -> None:
@@ -225,8 +229,8 @@ except logreplay.Interrupted as ended:
     print(result.sentence)
 """
 CALLS = {
-    "sweep": 'logreplay.sweep(None, demo_target=True, rates=[40, 50], duration="20s", output="made")',
-    "find": 'logreplay.find(None, demo_target=True, p99=9, start=40, trial="20s", output="made")',
+    "sweep": 'logreplay.sweep(None, demo_target=True, rates=[40, 50], duration="20s", output="made", plots=False)',
+    "find": 'logreplay.find(None, demo_target=True, p99=9, start=40, trial="20s", output="made", plots=False)',
 }
 
 

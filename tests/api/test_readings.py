@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.figure import Figure
 
 import logreplay
 from logreplay import analysis
@@ -223,21 +222,6 @@ def test_answers_are_copied_pickled_and_shown(sweep: Path, slower: Path) -> None
 def test_the_former_name_for_a_duet_says_what_to_use() -> None:
     with pytest.warns(DeprecationWarning, match=r"logreplay\.analyze"), pytest.raises(logreplay.LogreplayError):
         analysis.duet("nowhere")
-
-
-def test_results_of_this_process_are_compared_sized_and_laid_over_old_ones(sweep: Path, tmp_path: Path) -> None:
-    """The programs of the Python page: a stored baseline, several sweeps on one axes, machines from a sweep."""
-    with logreplay.serve() as server:
-        logreplay.run(None, server.url, tps=50, duration="1s", output=tmp_path / "baseline.csv")
-        now = logreplay.run(None, server.url, tps=50, duration="1s")
-        curve = logreplay.sweep(None, server.url, [20, 40], duration="500ms", plots=False)
-    change = logreplay.compare(tmp_path / "baseline.csv", now)
-    assert change.sentence
-    assert isinstance(change.checks[0].text, str)
-    ax = Figure().add_subplot()
-    assert analysis.overlay(ax, {"before": sweep, "after": curve}, slo=0.3) is ax
-    assert logreplay.capacity(curve, demand=2000, p50=0.3).sentence
-    assert logreplay.analyze(curve).steps["rate"].to_list() == [20, 40]
 
 
 def test_readings_work_in_a_running_loop_and_in_a_thread(sweep: Path, slower: Path) -> None:

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 
 import logreplay
 
-RUN: dict[str, Any] = {"tps": 40, "duration": "500ms", "demo_target": True}
+RUN: dict[str, Any] = {"tps": 40, "duration": "500ms"}
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> logreplay.RunResult:
+def kept(target: str, tmp_path_factory: pytest.TempPathFactory) -> logreplay.RunResult:
     """A run whose rows have a place."""
-    return logreplay.run(None, output=tmp_path_factory.mktemp("run") / "rows.csv", **RUN)
+    return logreplay.run(None, target, output=tmp_path_factory.mktemp("run") / "rows.csv", **RUN)
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ def passing(kept: logreplay.RunResult, tmp_path: Path) -> Iterator[logreplay.Run
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> logreplay.RunResult:
+def empty(target: str, tmp_path_factory: pytest.TempPathFactory) -> logreplay.RunResult:
     """A run in which nothing was due."""
     folder = tmp_path_factory.mktemp("empty")
-    return logreplay.run(None, tps=0.01, duration=0.1, demo_target=True, output=folder / "rows.csv")
+    return logreplay.run(None, target, tps=0.01, duration=0.1, output=folder / "rows.csv")
 
 
 def test_a_result_has_its_tables_as_data_frames(kept: logreplay.RunResult) -> None:
@@ -59,24 +59,31 @@ def test_a_result_is_the_path_of_its_rows(kept: logreplay.RunResult) -> None:
     assert logreplay.analysis.saturation(kept).sentence
 
 
-def test_a_result_is_found_from_each_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_found_from_each_folder_and_compared_with_a_stored_baseline(
+    target: str,
+    kept: logreplay.RunResult,
+    passing: logreplay.RunResult,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
-    made = logreplay.run(None, output="rows.csv", **RUN)
+    made = logreplay.run(None, target, output="rows.csv", **RUN)
     analyzed = logreplay.analyze("rows.csv")
-    saved = logreplay.run(None, **RUN)
-    assert saved.save("saved.csv") == Path("saved.csv")
+    assert passing.save("saved.csv") == Path("saved.csv")
     monkeypatch.chdir("other")
-    for result in (made, analyzed, saved, pickle.loads(pickle.dumps(made))):
+    for result in (made, analyzed, passing, pickle.loads(pickle.dumps(made))):
         assert result.folder == tmp_path
         assert len(result.requests) == len(logreplay.analyze(result).requests) == 20
         assert result.plot()
+    change = logreplay.compare(Path(kept), made)
+    assert change.sentence
+    assert isinstance(change.checks[0].text, str)
 
 
-def test_a_file_of_rows_that_was_deleted_is_named(tmp_path: Path) -> None:
-    made = logreplay.run(None, output=tmp_path / "rows.csv", **RUN)
-    (tmp_path / "rows.csv").unlink()
-    for result in (made, pickle.loads(pickle.dumps(made))):
+def test_a_file_of_rows_that_was_deleted_is_named(passing: logreplay.RunResult, tmp_path: Path) -> None:
+    passing.save(tmp_path / "rows.csv").unlink()
+    for result in (passing, pickle.loads(pickle.dumps(passing))):
         with pytest.raises(logreplay.LogreplayError, match=f"{tmp_path / 'rows.csv'} was moved or deleted"):
             _ = result.requests
 
