@@ -8,7 +8,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -88,14 +87,11 @@ def test_a_candidate_that_fails_does_not_pass_and_the_checks_name_it(versions: D
     assert versions.differences["counts"].any()
 
 
-def test_a_duet_in_a_running_loop_and_in_a_thread(log: Path, urls: Urls, tmp_path: Path) -> None:
+def test_a_duet_in_a_running_loop(log: Path, urls: Urls, tmp_path: Path) -> None:
     async def main() -> DuetResult:
         return logreplay.duet(log, urls[0], urls[1], output=tmp_path / "loop", **GIVEN)
 
     assert asyncio.run(main()).folder == tmp_path / "loop"
-    with ThreadPoolExecutor(1) as threads:
-        given = {"output": tmp_path / "thread", **GIVEN}
-        assert threads.submit(logreplay.duet, log, urls[0], urls[1], **given).result().folder == tmp_path / "thread"
 
 
 def test_a_result_is_copied_pickled_and_shown_also_if_invalid_or_empty(
@@ -115,7 +111,7 @@ def test_a_result_is_copied_pickled_and_shown_also_if_invalid_or_empty(
     assert empty.requests.empty
 
 
-def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -> None:
+def test_a_duet_is_saved_and_read_again(versions: DuetResult, log: Path, urls: Urls, tmp_path: Path) -> None:
     result = logreplay.duet(log, urls[0], urls[1], **GIVEN)
     folder = result.save(tmp_path / "kept")
     assert result.folder == folder
@@ -125,7 +121,7 @@ def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -
     assert again.findings == result.findings
     assert again.requests.equals(result.requests)
     with pytest.raises(logreplay.TakenError):
-        logreplay.duet(log, urls[0], urls[1], **GIVEN).save(folder)
+        copy.copy(versions).save(folder)
     assert len(logreplay.analyze(result.save(folder, force=True)).requests) == 80
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import logreplay
 from logreplay.inputs.logs import bundled_log
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.requests.hook import Planned
+from support.simulated_results import write_results
 
 FORKING = """
 import multiprocessing, sys
@@ -300,17 +302,16 @@ def test_a_value_that_the_command_line_would_refuse_is_refused(wrong: dict[str, 
         logreplay.run(None, demo_target=True, **wrong)
 
 
-def test_a_run_takes_every_kind_of_option(tmp_path: Path) -> None:
+def test_a_run_takes_every_kind_of_option(target: str, tmp_path: Path) -> None:
     def tag(request: Planned) -> Planned:
         request.headers["X-Run"] = "42"
         return request
 
-    with logreplay.serve() as server:
-        result = logreplay.run(
-            None, server.url, tps=60, duration="700ms", arrivals="even", header={"X-Crossing": "1"}, hook=tag,
-            methods=["GET", "HEAD"], keep_alive=False, stop="errors>99%/60s", seed=7, digest=True,
-            junit=tmp_path / "checks.xml", history=tmp_path / "runs.csv",
-        )  # fmt: skip
+    result = logreplay.run(
+        None, target, tps=60, duration="700ms", arrivals="even", header={"X-Crossing": "1"}, hook=tag,
+        methods=["GET", "HEAD"], keep_alive=False, stop="errors>99%/60s", seed=7, digest=True,
+        junit=tmp_path / "checks.xml", history=tmp_path / "runs.csv",
+    )  # fmt: skip
     assert result.summary
     assert result.summary["options"]["header"] == ["X-Crossing"]
     assert 'name="stop=' in (tmp_path / "checks.xml").read_text()
@@ -328,14 +329,14 @@ def test_a_parameter_that_does_not_exist_is_refused_before_anything_is_read() ->
 
 def test_results_of_the_library_are_for_their_owner_alone(target: str, tmp_path: Path) -> None:
     """Only the command line set a umask: rows that may hold tokens could be read by everybody."""
-    program = """
-import os, sys, logreplay
-os.umask(0o022)
-result = logreplay.run(None, sys.argv[1], tps=40, duration="300ms", output="r.csv")
-logreplay.run(None, sys.argv[1], tps=40, duration="300ms").save("saved.csv")
-logreplay.sweep(None, sys.argv[1], [40, 50], duration="300ms", output="s")
-"""
-    subprocess.run([sys.executable, "-c", program, target], cwd=tmp_path, check=True, timeout=120)
+    short: dict[str, Any] = {"duration": "300ms"}
+    before = os.umask(0o022)
+    try:
+        logreplay.run(None, target, tps=40, **short, output=tmp_path / "r.csv")
+        logreplay.run(None, target, tps=40, **short).save(tmp_path / "saved.csv")
+        logreplay.sweep(None, target, [40, 50], **short, output=tmp_path / "s")
+    finally:
+        os.umask(before)
     made = {path.relative_to(tmp_path): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
     assert {mode for path, mode in made.items() if not (tmp_path / path).is_dir()} == {0o600}
     assert made[Path("s")] == 0o700
@@ -349,11 +350,9 @@ def forking(program: str, *arguments: str | Path) -> list[str]:
 
 
 def test_a_fork_of_a_process_that_used_polars_is_refused_instead_of_hanging(tmp_path: Path) -> None:
-    results = tmp_path / "results.csv"
-    with logreplay.serve() as server:
-        logreplay.run(None, server.url, tps=40, duration="300ms", output=results)
+    write_results(tmp_path, [50], 1)
     with bundled_log() as log:
-        *refused, text = forking(AFTER, log, results)
+        *refused, text = forking(AFTER, log, tmp_path / "results.csv")
     assert len(refused) == 13
     for said in refused:
         assert "multiprocessing.get_context('spawn') or 'forkserver'" in said

@@ -85,16 +85,20 @@ def test_after_a_call_the_process_is_as_it_was(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("number", [0, signal.SIGKILL])
-def test_no_temporary_folder_stays_after_the_exit_or_the_next_call(number: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", LEFT_BEHIND, str(int(number))]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    rows = Path(ended.stdout.strip())
-    assert rows.is_relative_to(tmp_path)
-    if number:
-        assert rows.exists()
-        subprocess.run([*command[:-1], "0"], env=environment, capture_output=True, check=True, timeout=120)
+def test_no_temporary_folder_stays_after_the_exit_or_the_next_call(tmp_path: Path) -> None:
+    """The second program ends by itself and removes its own folder and that of the first, which was killed."""
+
+    def rows_of(number: int) -> Path:
+        command = [sys.executable, "-c", LEFT_BEHIND, str(number)]
+        environment = os.environ | {"TMPDIR": str(tmp_path)}
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert ended.returncode == -number
+        return Path(ended.stdout.strip())
+
+    killed = rows_of(int(signal.SIGKILL))
+    assert killed.is_relative_to(tmp_path)
+    assert killed.exists()
+    assert rows_of(0).is_relative_to(tmp_path)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("logreplay")]
 
 
