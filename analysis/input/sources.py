@@ -133,7 +133,7 @@ class OpenedRows:
 
 
 def typed(source: Table) -> pl.LazyFrame | pl.DataFrame:
-    """A table in memory with the types of a result log: what is opened more than once is converted once."""
+    """A table in memory with the types of a result log: to be opened more than once, it is converted once."""
     if isinstance(source, pl.LazyFrame):
         return source
     return _typed(source if isinstance(source, pl.DataFrame) else from_pandas(source))

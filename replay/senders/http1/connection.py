@@ -52,10 +52,10 @@ class ConnectionPool(Protocol):
     Attributes:
         clock: nanoseconds; the instants of an exchange are read from it.
         timeout_ns: nanoseconds from the start of an exchange to its end.
-        keep_alive: whether a connection is used again.
+        keep_alive: True if a connection is used again.
         quickest: nanoseconds in which the quickest connection was opened.
         busy: the connection of each exchange in flight, by number of the exchange, in the order of their start.
-        idle: when each open connection without an exchange became idle.
+        idle: time at which each open connection without an exchange became idle.
         heads: remembered head → bytes of the response, bytes of its body, status.
         counts: counts of the sender.
         done: takes the record of an exchange that was answered.
