@@ -14,3 +14,9 @@ def log(tmp_path: Path) -> Path:
     rows = [f"2026-01-01,00:00:{i % 60:02}.000000,0.01,0,0,{i},/page/{i}?q=%20{i},200,GET" for i in range(100)]
     path.write_text("\n".join([HEADER, *rows]) + "\n")
     return path
+
+
+@pytest.fixture
+def _plans_begin_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan does not wait for the next whole second of its run."""
+    monkeypatch.setattr("logreplay.replay.engine.run_clock._SECOND", 1)

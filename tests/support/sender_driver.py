@@ -21,7 +21,6 @@ from logreplay.replay.senders.contract import Trace
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
 from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.sender import Http2Sender
-from support.h2_sender import H2Sender
 from support.hostile_target import Seen
 
 
@@ -30,10 +29,6 @@ class OneStream(Http2Sender):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, streams=1, **options)
-
-
-class OneStreamOfH2(OneStream, H2Sender):
-    """The same with the h2 package."""
 
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, AiohttpSender])
