@@ -50,9 +50,9 @@ class Wiretap:
                 server.sendall(data)
             server.shutdown(socket.SHUT_WR)
 
-    def first_since(self, instant: int) -> int:
-        """When the first piece after an instant arrived."""
-        return next(when for when in self.written if when > instant)
+    def since(self, instant: int) -> list[int]:
+        """When the pieces after an instant arrived."""
+        return [when for when in self.written if when > instant]
 
     def close(self) -> None:
         """End all connections."""
