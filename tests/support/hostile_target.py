@@ -32,8 +32,8 @@ class Case:
         greets: the server does it when the connection is made, before it is asked.
         late: seconds; the first byte comes no sooner.
         spread: seconds; the last byte comes no sooner after the first.
-        rest: seconds before the next request. What comes late is told from the next answer only by coming while the
-            connection rests: HTTP/1.1 has no other mark.
+        late_part: the next request waits for the end of the connection. What comes late is told from the next answer
+            only by coming while the connection rests: HTTP/1.1 has no other mark.
         aiohttp: what that sender sees instead, and `why`.
     """
 
@@ -44,7 +44,7 @@ class Case:
     greets: bool = False
     late: float = 0.0
     spread: float = 0.0
-    rest: float = 0.0
+    late_part: bool = False
     aiohttp: Seen | None = None
     why: str = ""
 
@@ -246,7 +246,7 @@ LENGTHS: Final = (
     Case("length-too-short", sends(head("Content-Length: 3") + b"hello", keep=True), Seen("", 200, 3),
          aiohttp=UNREAD, why=ONE_PACKET),
     Case("length-short-later", sends(head("Content-Length: 3") + b"hel", b"lo", keep=True), Seen("", 200, 3),
-         rest=0.02),
+         late_part=True),
     Case("204-with-length", sends(head("Content-Length: 5", status="HTTP/1.1 204 Empty"), keep=True), Seen("", 204, 0)),
     Case("204-with-body", sends(head("Content-Length: 5", status="HTTP/1.1 204 Empty") + b"hello", keep=True),
          Seen("", 204, 0),
@@ -322,7 +322,10 @@ ORDER: Final = (
     Case("408-before-request", sends(response(b"", "408 Timeout", "Connection: close")), Seen("", 408, 0), greets=True),
     Case("two-answers", sends(response(b"one") + response(b"stray answer"), keep=True), Seen("", 200, 3)),
     Case(
-        "two-answers-apart", sends(response(b"one"), response(b"stray answer"), keep=True), Seen("", 200, 3), rest=0.02
+        "two-answers-apart",
+        sends(response(b"one"), response(b"stray answer"), keep=True),
+        Seen("", 200, 3),
+        late_part=True,
     ),
     Case("answer-and-408", sends(response() + LATE, keep=True), HELLO),
     Case("answer-and-408-in-pieces", sends(response()[:30], response()[30:] + LATE, keep=True), HELLO),

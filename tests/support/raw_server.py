@@ -200,4 +200,5 @@ async def raw_server(
         for task in handler.tasks:
             task.cancel()
         await asyncio.gather(*handler.tasks, return_exceptions=True)
-        await asyncio.sleep(0.01)  # lets the transports close
+        for _ in range(3):
+            await asyncio.sleep(0)  # the transports close in the next turns

@@ -474,21 +474,22 @@ def test_the_time_out_of_a_client_that_waits_begins_with_its_stream() -> None:
 
     async def main() -> None:
         async with (
-            http2_server(answers={"/slow": after(0.25), "/quick": after(0.1)}) as server,
-            asking(server, by_client=True, streams=1, timeout=0.4) as client,
+            http2_server(answers={"/slow": after(0.1), "/quick": after(0.05)}) as server,
+            asking(server, by_client=True, streams=1, timeout=0.6) as client,
         ):
-            rows = await client.ask(*["/slow"] * 3, *["/quick"] * 6, client=["a"] * 3 + ["b"] * 6)
-            assert words(rows) == [""] * 9
+            rows = await client.ask(*["/slow"] * 7, *["/quick"] * 14, client=["a"] * 7 + ["b"] * 14)
+            assert words(rows) == [""] * 21
+            assert min(rows[6].total, rows[20].total) > 600 * MS
 
     async def stalled() -> None:
         async with (
-            http2_server(answers={"/slow": after(0.25), "/stall": stall}) as server,
-            asking(server, by_client=True, streams=1, timeout=0.4) as client,
+            http2_server(answers={"/slow": after(0.1), "/stall": stall}) as server,
+            asking(server, by_client=True, streams=1, timeout=0.5) as client,
         ):
             rows = await client.ask("/slow", "/stall", "/slow", client=["a", "a", "b"])
             assert words(rows) == ["", "timeout", ""]
-            assert rows[1].total - rows[1].queued == 400 * MS
-            assert rows[1].queued >= 249 * MS
+            assert rows[1].total - rows[1].queued == 500 * MS
+            assert rows[1].queued >= 99 * MS
 
     run(main())
     run(stalled())
