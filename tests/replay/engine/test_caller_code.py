@@ -138,16 +138,17 @@ def test_what_on_progress_raises_ends_a_run_of_several_processes(log: Path, tmp_
     assert scan(tmp_path / "r.csv").collect().height
 
 
+@pytest.mark.usefixtures("_plans_begin_at_once")
 def test_a_second_run_of_an_engine_at_the_same_time_is_refused_and_the_first_goes_on(log: Path, tmp_path: Path) -> None:
     async def run(engine: Engine, plan: Plan) -> None:
         first = asyncio.create_task(engine.run(plan))
         await asyncio.sleep(0)
         with pytest.raises(RuntimeError, match="this engine runs a plan already: await that one first"):
             await engine.run(plan)
-        assert (await first).counters.sent == 50
-        assert (await engine.run(plan)).counters.sent == 50
+        assert (await first).counters.sent == 20
+        assert (await engine.run(plan)).counters.sent == 20
 
-    assert rows_on_disk_when(run, log, tmp_path / "r.csv", seconds=0.5).height == 100
+    assert rows_on_disk_when(run, log, tmp_path / "r.csv", seconds=0.2).height == 40
 
 
 def test_a_hook_that_leaves_the_process_ends_the_run_with_its_message(log: Path) -> None:
@@ -174,7 +175,8 @@ def test_a_module_of_a_hook_that_fails_when_imported_is_an_error(
     sys.modules.pop("spoilt_hooks", None)
 
 
-def test_a_stop_does_not_wait_for_a_hook_that_blocks(log: Path) -> None:
+def test_a_stop_does_not_wait_for_a_hook_that_blocks(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_READING_STOPPED_S", 0.2)
     let_go, called = threading.Event(), threading.Event()
 
     def block(planned: Planned) -> Planned:
@@ -224,26 +226,27 @@ def test_a_disk_that_does_not_keep_up_ends_the_run_with_an_error_and_no_row_is_l
                 results.let_go.set()
 
             monkeypatch.setattr(engine, "stop", stopped)
-            with pytest.raises(LogreplayError, match=r"cannot be written as fast as requests end: \d+ rows were wait"):
-                await asyncio.wait_for(engine.run(Plan(Requests(log, loop=True), Constant(500, 60))), PATIENCE)
+            with pytest.raises(LogreplayError, match=r"written as fast as requests end: [\d,]+ rows were wait"):
+                await asyncio.wait_for(engine.run(Plan(Requests(log, loop=True), Constant(2000, 60))), PATIENCE)
             return engine._sender.taken_up
 
     taken_up = asyncio.run(main())
     assert results.frame["seq"].sort().to_list() == list(range(taken_up))
-    assert 300 < taken_up < 5000
+    assert 300 < taken_up < 20_000
 
 
-def test_rows_that_are_written_late_are_counted(log: Path) -> None:
-    results = Stuck(stall=1.8)
+def test_rows_that_are_written_late_are_counted(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logreplay.replay.engine.recorder._LATE_S", 0.3)
+    results = Stuck(stall=0.8)
 
     async def main() -> Outcome:
         async with raw_server() as server:
-            return await replay(Plan(Requests(log), Constant(100, 1)), sender_to(server.url), results)
+            return await replay(Plan(Requests(log), Constant(100, 0.6)), sender_to(server.url), results)
 
     began = time.monotonic()
     delay = asyncio.run(main()).evidence.delay
-    assert 0 < delay.rows <= 100
-    assert 1.8 <= delay.longest < time.monotonic() - began
+    assert 0 < delay.rows <= 60
+    assert 0.8 <= delay.longest < time.monotonic() - began
     assert delay.writing > delay.working / 2
 
 

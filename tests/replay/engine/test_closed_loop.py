@@ -179,9 +179,9 @@ def test_a_duration_ends_while_all_users_think_also_if_timers_are_early() -> Non
     assert run(main(), loop) == pytest.approx(2, abs=1e-6)
 
 
-def test_one_engine_runs_more_and_more_users(log: Path) -> None:
-    outcomes, rows = closed(log, *(Users(n, duration=2) for n in (1, 2, 4)), capacity=ServerCapacity(10, 0.1))
-    assert [outcome.counters.ok for outcome in outcomes] == [20, 40, 80]
+def test_one_engine_runs_more_and_more_users_each_number_from_a_whole_second_on(log: Path) -> None:
+    outcomes, rows = closed(log, *(Users(n, duration=1.5) for n in (1, 2, 4)), capacity=ServerCapacity(10, 0.1))
+    assert [outcome.counters.ok for outcome in outcomes] == [15, 30, 60]
     begins = rows.group_by("step").agg(pl.col("scheduled").min()).sort("step")["scheduled"]
     assert begins.to_list() == pytest.approx([0, 2, 4])
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from logreplay.core.record import RESPONSE_PARTS
+from logreplay.replay.engine import engine as engine_module
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
@@ -42,8 +43,11 @@ def test_virtual_time_is_deterministic(log: Path) -> None:
     assert one_stall(log)[1].select(columns).equals(one_stall(log)[1].select(columns))
 
 
-def test_progress_tells_when_the_next_request_is_due_while_chunks_are_read_ahead(log: Path) -> None:
+def test_progress_tells_when_the_next_request_is_due_while_chunks_are_read_ahead(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a busy machine reports are late: the run goes on until there are two that tell it."""
+    monkeypatch.setattr(engine_module, "_FLUSH_S", 0.1)
     known = list[Progress]()
 
     async def main() -> None:

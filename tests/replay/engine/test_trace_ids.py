@@ -80,6 +80,7 @@ def test_the_row_of_a_request_has_the_id_that_the_target_was_sent(
     assert 0 < sum(match is not None and match[3] == "1" for match in got.values()) < 40
 
 
+@pytest.mark.usefixtures("_plans_begin_at_once")
 def test_both_targets_of_a_duet_have_ids_of_their_own_and_a_sweep_never_repeats_one(
     server: LoggingNginx, tmp_path: Path
 ) -> None:

@@ -157,7 +157,7 @@ def test_a_sidecar_that_has_nothing_to_say_does_not_count_as_hanging(monkeypatch
     heard = queue.SimpleQueue[Heard]()
     sidecar = Sidecar(SidecarConfig(live=Address("127.0.0.1", 0)), heard.put)
     with pytest.raises(queue.Empty):
-        heard.get(timeout=3)
+        heard.get(timeout=2.5)
     sidecar.close()
 
 

@@ -285,7 +285,7 @@ def test_a_delay_shorter_than_reading_takes_is_called_too_short(tmp_path: Path) 
             for _ in range(3):
                 begun = (datetime.now(UTC) - timedelta(seconds=0.5)).isoformat().encode()
                 yield b'{"time":"%b","uri":"/","status":200}\n' % begun * 20
-                time.sleep(0.4)  # as servers write, now and then
+                time.sleep(0.15)  # as servers write, now and then
 
     async def main() -> Sequence[Finding]:
         source = Followed(Slow(log), LineParser(log))

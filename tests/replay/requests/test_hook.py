@@ -100,6 +100,7 @@ def test_what_a_signing_hook_leaves_out_is_counted_and_leaves_a_gap(shop: Path) 
     assert due == pytest.approx([(number + 0.5) / 100 for number in range(40) if number % 4], abs=1e-5)
 
 
+@pytest.mark.usefixtures("_plans_begin_at_once")
 @pytest.mark.parametrize("mark", [lambda hook: hook, signing])
 def test_a_plan_goes_on_in_the_log_where_the_one_before_it_ended_though_the_hook_has_read_ahead(
     tmp_path: Path, mark: Callable[[Hook], Hook]

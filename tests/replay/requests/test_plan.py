@@ -103,7 +103,7 @@ def test_a_plan_reads_on_from_where_another_ended(
 ) -> None:
     monkeypatch.setattr(plan_module, "KEPT_ROWS", kept)
     path = write(tmp_path / "log.csv", [(f"/{number}", "GET") for number in range(height)])
-    requests = min(7000, 50 * height)  # to read a file of one line again takes as long as one of a block
+    requests = min(7000, 20 * height)  # to read a file of one line again takes as long as one of a block
     for begin in (1, height - 1, height, 3 * height + 2):
         plan = Plan(Requests(path), Limited(Constant(1000), requests=requests), begin=begin)
         rows = pl.concat(chunk.frame for chunk in plan)["row"].to_numpy()

@@ -20,10 +20,9 @@ COUNT = 120
     "ways",
     [
         ("--requests-per-connection", "4"),
-        ("--http", "2", "--workers", "2"),
+        ("--http", "2", "--workers", "3"),
         ("--http", "2", "--requests-per-connection", "5"),
         ("--by-client", "--cookies", "--digest"),
-        ("--workers", "3"),
     ],
 )
 def test_connections_and_requests_are_counted_for_each_address(

@@ -23,7 +23,7 @@ from support.certificates import Authority
 from support.sender_driver import SENDERS, Kind
 
 BODY: Final = 8 << 20
-CASES: Final = 20
+CASES: Final = 10
 ANSWERS: Final = (
     b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno",
     b"HTTP/1.1 401 Unauthorized\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",

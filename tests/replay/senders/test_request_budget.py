@@ -39,7 +39,7 @@ def server(nginx: ServerFactory) -> LoggingNginx:
 def test_no_connection_carries_more_and_no_request_is_lost(
     server: LoggingNginx, tmp_path: Path, ways: tuple[str, ...]
 ) -> None:
-    count = 200
+    count = 100
     pl.DataFrame({
         "date": "2026-01-01", "time": "12:00:00.000000", "latency": 0.01, "xfertime": 0, "thinktime": 0, "bytes": 5,
         "url": [f"/{number}" for number in range(count)], "rc": 200, "op": "GET",

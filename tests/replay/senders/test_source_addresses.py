@@ -101,7 +101,7 @@ def test_connections_use_the_addresses_in_turn(server: LoggingNginx, log: Path, 
     assert seen == {f"127.0.0.{number}": 12 for number in (2, 4, 5)}
 
 
-@pytest.mark.parametrize("ways", [(), ("--http", "2"), ("--workers", "2"), ("--cookies",)])
+@pytest.mark.parametrize("ways", [(), ("--http", "2"), ("--cookies",)])
 def test_each_client_has_one_address(server: LoggingNginx, log: Path, ways: tuple[str, ...]) -> None:
     seen = replayed(server, log, "--by-client", "--local-address", "127.0.0.2-127.0.0.4", *ways)
     of_client = {url: {address for other, address in seen if other == url} for url, _ in seen}

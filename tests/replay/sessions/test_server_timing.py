@@ -75,8 +75,7 @@ def test_names_become_columns() -> None:
     [
         (),
         ("--http", "2", "--digest"),
-        ("--workers", "2", "--trace", "10%"),
-        ("--sender", "aiohttp"),
+        ("--sender", "aiohttp", "--trace", "10%"),
         ("--by-client", "--cookies", "--http", "2"),
     ],
 )
@@ -104,11 +103,12 @@ def test_the_row_has_the_durations_of_its_response(nginx: ServerFactory, tmp_pat
 COMMANDS = {
     "run": ("run", "{log}", "{url}", "--tps", "300"),
     "two workers": ("run", "{log}", "{url}", "--tps", "300", "--workers", "2"),
-    "sweep": ("sweep", "100,200", "{log}", "{url}", "--for", "1s", "--no-plots"),
+    "sweep": ("sweep", "100,200", "{log}", "{url}", "--for", "300ms", "--no-plots"),
     "duet": ("duet", "{log}", "{url}", "{url}", "--tps", "100"),
 }
 
 
+@pytest.mark.usefixtures("_plans_begin_at_once")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_metric_that_never_comes_or_cannot_be_read_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
@@ -122,6 +122,8 @@ def test_a_metric_that_never_comes_or_cannot_be_read_is_told(
         out = "out.csv" if words[0] == "run" else "out"
         assert run([*words, "--server-timing", "db,app,cache,hit", "-o", str(tmp_path / out)]) in (0, 3)
     told = " ".join(capsys.readouterr().err.split())
+    if words[0] == "run":
+        assert scan(tmp_path / out).collect()["server_db"].cast(pl.Float64).to_list() == [0.005] * 60
     for name in ("cache", "hit"):
         assert told.count(f"no response had the Server-Timing metric {name} with a duration;") == 1
     assert "the Server-Timing metric db" not in told

@@ -19,7 +19,7 @@ from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
-from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.verdict import Judgement, RunVerdict, Waits
 from logreplay.replay.schedules.arrivals import Scattered
 from logreplay.replay.schedules.rates import Constant, Schedule
@@ -44,13 +44,15 @@ def evenly(rate: float, seconds: float, index: int) -> Schedule:
     return Constant(rate, seconds)
 
 
-def swept(log: Path, *rates: float, at: At = evenly, **how: Any) -> tuple[tuple[Outcome, ...], pl.DataFrame]:
+def swept(
+    log: Path, *rates: float, at: At = evenly, service: float = 0.005, **how: Any
+) -> tuple[tuple[Outcome, ...], pl.DataFrame]:
     """Make a sweep with steps of 10 s in virtual time; return what became of each, and the judged rows."""
     loop = VirtualTimeLoop()
     course = SweepPlan(rates, 10.0, **how)
 
     async def main() -> tuple[Outcome, ...]:
-        sender, results = OneServerQueue(0.005, stall=NO_STALL), StepLog(log.parent)
+        sender, results = OneServerQueue(service, stall=NO_STALL), StepLog(log.parent)
         async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
             return await sweep(engine, results, Requests(log), course, at=at)
 
@@ -106,15 +108,27 @@ def test_all_requests_are_told_those_of_the_warm_up_and_of_a_step_that_was_stopp
 
 
 def test_each_second_of_a_run_belongs_to_one_step(log: Path) -> None:
-    _, rows = swept(log, 150, 300, 100)
+    _, rows = swept(log, 15, 30, 10, service=0.05)
     owners = rows.group_by(pl.col("scheduled").floor()).agg(pl.col("step").n_unique())
     assert owners["step"].to_list() == [1] * owners.height
     counted = rows.group_by(pl.col("scheduled").floor()).agg(pl.len(), pl.col("offered").first())
     assert (counted["len"] == counted["offered"]).all()
 
 
+def test_it_is_told_each_second_how_a_step_stands(log: Path) -> None:
+    loop, told = VirtualTimeLoop(), list[Progress]()
+
+    async def main() -> None:
+        sender, results = OneServerQueue(0.005, stall=NO_STALL), StepLog(log.parent)
+        async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
+            await sweep(engine, results, Requests(log), SweepPlan([5, 12], 3.0), at=evenly, on_progress=told.append)
+
+    run(main(), loop)
+    assert [now.counters.sent for now in told][:4] == pytest.approx([5, 10, 12, 24], abs=2)
+
+
 def test_a_step_begins_when_all_answers_of_the_one_before_are_in(log: Path) -> None:
-    _, rows = swept(log, 400, 100)
+    _, rows = swept(log, 40, 10, service=0.05)
     end = pl.sum_horizontal("scheduled", *RESPONSE_PARTS)
     ends = rows.filter(pl.col("step") == 0).select(end.max()).item()
     begins = rows.filter(pl.col("step") == 1)["scheduled"].min()
@@ -157,7 +171,7 @@ def made(log: Path, *rates: float, target: OneServerQueue | None = None) -> list
 
 
 def test_two_steps_in_a_row_that_were_not_carried_end_a_sweep(log: Path) -> None:
-    assert carried(log, 100, 300, 350, 400) == [True, False, False]
+    assert carried(log, 10, 30, 35, 40, target=OneServerQueue(0.05, NO_STALL)) == [True, False, False]
 
 
 def test_a_slow_target_that_keeps_up_carries_every_step(log: Path) -> None:
@@ -233,7 +247,7 @@ def test_a_target_that_fails_more_than_half_of_the_requests_is_swept_for_two_ste
 
 
 def test_a_sweep_goes_on_where_it_is_told_to(log: Path) -> None:
-    assert len(swept(log, 100, 300, 350, 400, keep_going=True)[0]) == 4
+    assert len(swept(log, 10, 30, 35, 40, service=0.05, keep_going=True)[0]) == 4
 
 
 @pytest.mark.slow
