@@ -170,7 +170,7 @@ def test_the_bytes_of_heads_and_bodies_are_counted(tmp_path: Path, sender: type[
 def test_everything_at_once_is_accounted_for(tmp_path: Path, sender: type[WireSender]) -> None:
     paths = ["/ok", "/404", "/chunked", "/reset", "/stall", "/garbage", "/close", "/short", "/endless", "/until-close"]
     # a time-out long enough that even on a busy machine only the answers that never end reach it
-    outcome, rows, server, made = send(sender, write_log(tmp_path, paths * 40), rate=400, timeout=5)
+    outcome, rows, server, made = send(sender, write_log(tmp_path, paths * 40), rate=400, timeout=3)
     assert outcome.scheduled == outcome.counters.sent == 400
     assert outcome.counters.errors == {
         "reset": 40, "timeout": 80, "protocol": 40, "closed": 40, "short_body": 40,

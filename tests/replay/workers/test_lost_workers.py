@@ -202,9 +202,9 @@ def test_the_loss_of_all_workers_is_the_end_of_the_plan(log: Path, target: str, 
 
 def test_half_of_the_workers_carry_their_share_to_the_end(log: Path, target: str) -> None:
     lost = [NAME.format(number, 4) for number in (1, 3)]
-    outcome, rows = on_workers(4, Plan(Requests(log), Constant(400, 6)), sender_to(target), once_sending=kill(*lost))
+    outcome, rows = on_workers(4, Plan(Requests(log), Constant(400, 3)), sender_to(target), once_sending=kill(*lost))
     assert sorted(outcome.lost) == lost
-    assert sorted(rows["seq"]) == list(range(2400))
+    assert sorted(rows["seq"]) == list(range(1200))
     assert rows.filter(pl.col("seq") % 2 == 1)["error"].drop_nulls().to_list() == []
 
 
@@ -292,11 +292,11 @@ def test_what_a_killed_worker_may_have_sent_does_not_count_as_not_sent(
     long_log: Path, recorder: RecordingServer
 ) -> None:
     results = MemoryResults()
-    plan = Plan(Requests(long_log), Constant(2000, 4.0))
+    plan = Plan(Requests(long_log), Constant(2000, 3.0))
     outcome, rows = on_workers(2, plan, sender_to(recorder.url), results=results, once_sending=kill(NAME.format(2, 2)))
     assert_nothing_is_missing(results.frame, recorder)
-    assert 0 < outcome.counters.dropped < 4000
-    assert rows.height == 8000
+    assert 0 < outcome.counters.dropped < 3000
+    assert rows.height == 6000
 
 
 def test_a_worker_whose_rows_cannot_be_recorded_sends_no_more(
@@ -311,10 +311,10 @@ def test_a_worker_whose_rows_cannot_be_recorded_sends_no_more(
         record(self, worker, report)
 
     monkeypatch.setattr(Coordinator, "_take_in", fails)
-    outcome, rows = on_workers(2, Plan(Requests(long_log), Constant(500, 6.0)), sender_to(recorder.url))
+    outcome, rows = on_workers(2, Plan(Requests(long_log), Constant(500, 4.0)), sender_to(recorder.url))
     assert outcome.lost == (NAME.format(2, 2),)
     assert "its rows could not be recorded" in outcome.health.findings[0].text
-    assert outcome.counters.dropped > 1000
+    assert outcome.counters.dropped > 500
     assert_nothing_is_missing(rows, recorder)
 
 
