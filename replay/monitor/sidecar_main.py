@@ -67,11 +67,17 @@ class _Orders:
             waiting.set_result((answer.done, answer.text))
 
 
-async def _beat(replay: "Connection[Any, Any]", tell: Callable[[object], object]) -> None:
-    """Tell the replay that this loop runs, unless the connection is full: sending to a stopped replay would block."""
+def _offer(replay: "Connection[Any, Any]", message: object) -> None:
+    """Tell the replay something, unless the connection is full: to send to a stopped replay would block."""
+    if select.select((), (replay,), (), 0)[1]:
+        with suppress(ConnectionError):  # the replay has ended
+            replay.send(message)
+
+
+async def _beat(offer: Callable[[object], object]) -> None:
+    """Tell the replay that this loop runs."""
     while True:
-        if select.select((), (replay,), (), 0)[1]:
-            tell(SidecarAlive())
+        offer(SidecarAlive())
         await asyncio.sleep(_BEAT_S)
 
 
@@ -83,7 +89,7 @@ async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
         with suppress(ConnectionError):  # the replay has ended, which `over` says
             replay.send(message)
 
-    orders = _Orders(tell)
+    orders, offer = _Orders(tell), partial(_offer, replay)
 
     def hear(message: Snapshot | OrderAnswered) -> None:
         if isinstance(message, OrderAnswered):
@@ -119,11 +125,11 @@ async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
                 return
         tell(Opened(*urls))
         threading.Thread(target=show_snapshots, daemon=True).start()
-        beating = asyncio.create_task(_beat(replay, tell))
+        beating = asyncio.create_task(_beat(offer))
         stack.callback(beating.cancel)
-        reading = asyncio.create_task(keep_reading(config.probes, tell))
+        reading = asyncio.create_task(keep_reading(config.probes, offer))
         if config.otlp:
-            await keep_pushing(config.otlp, lambda: state.now, over, tell)
+            await keep_pushing(config.otlp, lambda: state.now, over, offer)
         await over.wait()
         reading.cancel()
         with suppress(asyncio.CancelledError):

@@ -16,12 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from logreplay.replay.monitor import sidecar as sidecar_module
-from logreplay.replay.monitor import sidecar_main
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.control_socket import give_order
 from logreplay.replay.monitor.probes import Probe, ProbeReading
 from logreplay.replay.monitor.sidecar import Answer, Heard, Opened, Sidecar, SidecarConfig, SidecarDied
-from logreplay.replay.monitor.sidecar_main import _beat, _serve
+from logreplay.replay.monitor.sidecar_main import _offer, _serve
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import parse_order
 
@@ -135,21 +134,14 @@ def test_a_sidecar_that_hangs_as_soon_as_it_serves_is_ended_and_reported(monkeyp
         peer.close()
 
 
-def test_a_sidecar_goes_on_while_the_replay_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After two minutes, its unread messages filled the pipe, and the page and the metrics hung."""
-    monkeypatch.setattr(sidecar_main, "_BEAT_S", 0)
-
-    async def main() -> None:
-        replay, sidecar = Pipe()
-        with replay, sidecar:
-            os.set_blocking(sidecar.fileno(), False)  # a full pipe is an error here, and no wait
-            beating = asyncio.create_task(_beat(sidecar, sidecar.send))
-            for _ in range(1000):
-                await asyncio.sleep(0)
-            assert not beating.done()
-            beating.cancel()
-
-    asyncio.run(main())
+def test_a_sidecar_goes_on_while_the_replay_is_stopped() -> None:
+    """Unread messages of two minutes, later readings alone, filled the pipe, and the page and the metrics hung."""
+    replay, sidecar = Pipe()
+    with replay, sidecar:
+        os.set_blocking(sidecar.fileno(), False)  # a full pipe is an error here, and no wait
+        for at in range(2000):
+            _offer(sidecar, ProbeReading("load", at, 1.0))
+        assert replay.recv() == ProbeReading("load", 0, 1.0)
 
 
 def test_a_sidecar_that_has_nothing_to_say_does_not_count_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +191,12 @@ def test_a_probe_that_is_read_after_the_replay_was_killed_ends_it_without_a_word
             assert self.seen.wait(30)
             raise EOFError
 
+        def fileno(self) -> int:
+            return writable.fileno()
+
+    writable, reader = Pipe()
     replay = Killed()
     config = SidecarConfig(probes=(Probe("one", "echo 1", "command"),))
-    asyncio.run(asyncio.wait_for(_serve(config, cast("Connection[object, object]", replay)), 30))
+    with writable, reader:
+        asyncio.run(asyncio.wait_for(_serve(config, cast("Connection[object, object]", replay)), 30))
     assert replay.told > 1
