@@ -6,6 +6,7 @@ Requests are due when their user is free, so there is no lag.
 """
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from math import inf
 from typing import Final
 
@@ -36,6 +37,7 @@ class PacedUsers(OpenLoopSender):
         self._free = self._free_soon = 0
         self._come = False
         self._thinking: dict[int, float] = {}
+        self._pauses: list[int] = []  # a heap of the instants at which users have thought
         self._buffer.tell = self._end if users.think == 0 else self._end_thinking
 
     def give_up(self, due: Instants) -> bool:
@@ -56,23 +58,24 @@ class PacedUsers(OpenLoopSender):
         if not isinstance(think, float | int):
             think = self._thinking.pop(seq, 0.0)
         if think:
-            self._loop.call_later(think, self._one_free, self._plan)
+            self._think_until(self._clock() + round(think * 1e9))
         else:
             self._end(seq)
+
+    def _think_until(self, end: int) -> None:
+        """Let a user be free at an instant: by the timer, since those of uvloop have a resolution of a millisecond."""
+        heappush(self._pauses, end)
+        if self._pauses[0] == end:
+            self._timer.arm(end)
 
     def _go_on(self) -> None:
         self._free, self._free_soon = self._free + self._free_soon, 0
         self._wake_up()
 
-    def _one_free(self, plan: int) -> None:
-        if plan == self._plan:
-            self._free += 1
-            self._wake_up()
-
     def _pump(self) -> None:
         if self._is_cut or not (self._come or self._has_come()):
             return
-        clock, send, free = self._clock, self._sender.send, self._free
+        clock, send, free, pauses = self._clock, self._sender.send, self._free, self._pauses
         begun, requests, at, seq = self._begun, self._requests, self._at, self.taken_up
         while not self._is_cut:
             if at == len(requests):
@@ -84,7 +87,12 @@ class PacedUsers(OpenLoopSender):
             if now >= self._end_of_plan:
                 self.cut()
                 break
+            while pauses and pauses[0] <= now:
+                heappop(pauses)
+                free += 1
             if not free:
+                if pauses:
+                    self._timer.arm(pauses[0])
                 break
             free -= 1
             begun[at] = now
@@ -117,7 +125,7 @@ class PacedUsers(OpenLoopSender):
         if think := users.think.mean if isinstance(users.think, UniformThink) else users.think:
             places = users.places or range(users.count)
             for place in places:
-                self._loop.call_later(place / places.stop * think, self._one_free, self._plan)
+                self._think_until(self._base + round(place / places.stop * think * 1e9))
         else:
             self._free = users.count
 

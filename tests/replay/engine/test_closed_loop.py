@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import uvloop
 
+from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.closed_loop import PacedUsers
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Plan, Requests
@@ -97,6 +99,28 @@ def test_a_user_pauses_for_the_time_that_was_drawn_and_logged(log: Path) -> None
     ends = rows["scheduled"] + rows["latency"]
     pauses = (rows["scheduled"].shift(-1) - ends).drop_nulls().to_list()
     assert pauses == pytest.approx(rows["thinktime"][:-1].to_list(), abs=1e-5)
+
+
+def test_a_user_thinks_no_less_than_a_part_of_a_millisecond() -> None:
+    """The timers of uvloop count milliseconds: users did not think, or for a millisecond less than they should."""
+
+    class Instant(Workers):
+        def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+            self._loop.call_soon(self._done, seq, start, 0, 0, 0, 0, 10, 200, 0)
+            starts.append(start)
+
+    async def main(think: float) -> None:
+        sender = PacedUsers(Instant(ServerCapacity()))
+        await sender.open(monotonic)
+        sender.begin(monotonic(), Users(1, think=think))
+        await sender.push(0, np.zeros(20, np.int64), [""] * 20)
+        await sender.finish()
+        await sender.close()
+
+    for think in (0.0004, 0.0014):
+        starts: list[int] = []
+        uvloop.run(main(think))
+        assert np.diff(starts).min() >= think * 1e9
 
 
 def test_random_think_times_are_those_of_the_seed_and_differ_between_processes(log: Path) -> None:
