@@ -1,4 +1,4 @@
-"""A sweep that is killed goes on; one that fails ends itself. Real processes, a real target."""
+"""A sweep that is killed goes on; one that fails ends itself. What is killed is a process; the target is another."""
 
 import json
 import os
@@ -17,11 +17,10 @@ from logreplay.core.rows import scan
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog
-from support.command_line import COMMAND, started, wait_for_rows, wait_until, workers_of
+from support.command_line import COMMAND, MEASURED, started, typed, wait_for_rows, wait_until, workers_of
 
 pytestmark = pytest.mark.slow
 
-VALID_OR_NOT = (0, 3)  # a busy machine may make a run no measurement: not the question here
 RATES = "20,40,60,80,50"
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
     f"2026-01-01,00:00:{second:02}.000000,0.01,0,0,10,/{second},200,GET\n" for second in range(30)
@@ -35,15 +34,29 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def target(log: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    log = tmp_path_factory.mktemp("target") / "access.csv"
+    log.write_text(LOG)
     with spawned(log, ServerCapacity()) as url:
         yield url
 
 
-def sweep(log: Path, target: str, *arguments: str | Path, rates: str = RATES) -> "subprocess.Popen[str]":
-    words = ("sweep", rates, log, target, "--for", "1500ms", "--no-plots", *arguments)
+def command(log: Path, target: str, *more: str | Path, rates: str = RATES) -> tuple[str | Path, ...]:
+    return ("sweep", rates, log, target, "--for", "1500ms", "--no-plots", *more)
+
+
+def begun(log: Path, target: str, *more: str | Path, rates: str = RATES) -> "subprocess.Popen[str]":
+    """A sweep that is to be killed."""
+    words = command(log, target, *more, rates=rates)
     return started(*COMMAND, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def swept(log: Path, target: str, *more: str | Path, rates: str = RATES, code: int | None = None) -> str:
+    """What a sweep says on stderr that nobody kills; its exit code is this one, or that of any measurement."""
+    done = typed(log.parent, *command(log, target, *more, rates=rates))
+    assert done.returncode in (MEASURED if code is None else (code,)), done.stderr
+    return done.stderr
 
 
 def said_by(process: "subprocess.Popen[str]", *codes: int) -> str:
@@ -67,18 +80,18 @@ def table(folder: Path) -> pl.DataFrame:
 
 def test_a_sweep_killed_in_the_middle_ends_with_the_same_table(log: Path, target: str, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    first = sweep(log, target, "-o", killed, "--keep-going")
+    first = begun(log, target, "-o", killed, "--keep-going")
     while finished_steps(killed) < 2:
         assert first.poll() is None, first.communicate()
         time.sleep(0.02)
     first.kill()
     first.communicate()
     assert scan(killed / "results.csv").select(pl.len()).collect().item() >= 90
-    said = said_by(sweep(log, target, "--resume", killed, "--keep-going"), *VALID_OR_NOT)
+    said = swept(log, target, "--resume", killed, "--keep-going")
     assert f"{killed}: 2 of 5 steps already done; resuming" in said
     sent = json.loads((killed / "summary.json").read_text())["requests"]["sent"]
     assert f"all steps: sent {sent} = ok " in said, "it counted the resumed steps only"
-    said_by(sweep(log, target, "-o", whole, "--keep-going"), *VALID_OR_NOT)
+    swept(log, target, "-o", whole, "--keep-going")
     assert table(killed).equals(table(whole))
     rows = [scan(folder / "results.csv").sort("seq").select("seq", "row", "step", "offered", "url", "rc").collect()
             for folder in (whole, killed)]  # fmt: skip
@@ -90,7 +103,7 @@ def test_a_sweep_that_loses_a_worker_is_invalid_says_what_was_lost_and_is_comple
     log: Path, target: str, tmp_path: Path, step: int, rate: int
 ) -> None:
     folder, words = tmp_path / "sweep", ("--keep-going", "--workers", "2")
-    first = sweep(log, target, "-o", folder, *words, rates="60,20,40")
+    first = begun(log, target, "-o", folder, *words, rates="60,20,40")
     wait_until(lambda: finished_steps(folder) == step and step in steps_of(folder))
     os.kill(workers_of(first.pid)[1], signal.SIGKILL)
     said = said_by(first, 3)
@@ -102,7 +115,7 @@ def test_a_sweep_that_loses_a_worker_is_invalid_says_what_was_lost_and_is_comple
     assert "failed to" not in said
     assert summary["requests"]["unexpected"] == summary["requests"]["dropped"] > 0
     assert f"a worker was lost: repeat its step with --resume {folder}" in said
-    said_by(sweep(log, target, "--resume", folder, *words, rates="60,20,40"), *VALID_OR_NOT)
+    swept(log, target, "--resume", folder, *words, rates="60,20,40")
     again = json.loads((folder / "summary.json").read_text())
     assert again["requests"]["dropped"] == 0
     assert [each["rate"] for each in again["steps"]] == [60, 20, 40]
@@ -118,7 +131,7 @@ def steps_of(folder: Path) -> list[int]:
 
 def test_a_sweep_that_loses_a_worker_while_it_warms_up_makes_no_step(log: Path, target: str, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
-    first = sweep(log, target, "-o", folder, "--workers", "2", "--warmup", "9s", rates="60,20,40")
+    first = begun(log, target, "-o", folder, "--workers", "2", "--warmup", "9s", rates="60,20,40")
     wait_for_rows(folder / "warmup.csv")
     os.kill(workers_of(first.pid)[0], signal.SIGKILL)
     assert "no judged request was sent: lost worker 1 of 2" in said_by(first, 1)
@@ -126,8 +139,8 @@ def test_a_sweep_that_loses_a_worker_while_it_warms_up_makes_no_step(log: Path, 
 
 def test_another_sweep_does_not_go_on_in_its_folder(log: Path, target: str, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
-    said_by(sweep(log, target, "-o", folder, rates="20"), *VALID_OR_NOT)
-    said = said_by(sweep(log, target, "--resume", folder, rates="30"), 1)
+    swept(log, target, "-o", folder, rates="20")
+    said = swept(log, target, "--resume", folder, rates="30", code=1)
     assert said == (
         f"Error: {folder}: was another sweep: RATES was 20, is now 30; give the same log, target and options, "
         "or start again with -o\n"
@@ -152,9 +165,9 @@ def test_a_sweep_goes_on_only_with_the_same_way_of_sending_and_lists_all_that_di
     log: Path, target: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "sweep"
-    said_by(sweep(log, target, "-o", folder, rates="20"), *VALID_OR_NOT)
+    swept(log, target, "-o", folder, rates="20")
     for words, text in SENDING:
-        said = said_by(sweep(log, target, "--resume", folder, *words.split(), rates="20"), 1)
+        said = swept(log, target, "--resume", folder, *words.split(), rates="20", code=1)
         assert f"{folder}: was another sweep: {text}; give the same log" in said
 
 
@@ -162,10 +175,10 @@ def test_a_sweep_does_not_go_on_with_another_file_to_inject(log: Path, target: s
     folder, other = tmp_path / "sweep", tmp_path / "other.csv"
     other.write_text(LOG)
     inject = ("--inject", f"{other}:3%")
-    said_by(sweep(log, target, "-o", folder, *inject, rates="20"), *VALID_OR_NOT)
-    said_by(sweep(log, target, "--resume", folder, *inject, rates="20"), *VALID_OR_NOT)
+    swept(log, target, "-o", folder, *inject, rates="20")
+    swept(log, target, "--resume", folder, *inject, rates="20")
     other.write_text(LOG.replace("/1,", "/2,"))
-    said = said_by(sweep(log, target, "--resume", folder, *inject, rates="20"), 1)
+    said = swept(log, target, "--resume", folder, *inject, rates="20", code=1)
     assert f"was another sweep: {other} has other content; give" in said
 
 
@@ -189,7 +202,7 @@ def test_a_sweep_whose_results_were_packed_does_not_go_on_and_says_why(now: str,
 def test_a_sweep_is_refined_where_the_target_saturates_and_goes_on_there_if_killed(log: Path, tmp_path: Path) -> None:
     folder, rates = tmp_path / "refined", "60,100,140,180,260,320"
     with spawned(log, ServerCapacity(workers=4, service_s=0.02)) as target:
-        first = sweep(log, target, "-o", folder, "--refine", "--for", "2s", rates=rates)
+        first = begun(log, target, "-o", folder, "--refine", "--for", "2s", rates=rates)
         while finished_steps(folder) < 7:
             if first.poll() is not None:
                 pytest.skip(f"this machine is too busy to see where the target saturates: {first.communicate()[1]}")
@@ -201,7 +214,7 @@ def test_a_sweep_is_refined_where_the_target_saturates_and_goes_on_there_if_kill
         assert refined == sorted(refined)
         assert refined[0] > 140
         assert refined[-1] < 320
-        said_by(sweep(log, target, "--resume", folder, "--refine", "--for", "2s", rates=rates), *VALID_OR_NOT)
+        swept(log, target, "--resume", folder, "--refine", "--for", "2s", rates=rates)
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["refined"] == refined
     made = [step["rate"] for step in manifest["done"]]
@@ -217,13 +230,13 @@ def test_a_sweep_that_goes_on_tells_the_sessions_connections_and_readings_of_all
     logins, folder = tmp_path / "logins.csv", tmp_path / "sweep"
     logins.write_text("url\n/1\n")
     words = ("--by-client", "--login", logins, "--requests-per-connection", "5", "--watch", "load=!echo 1", "--refine")
-    said_by(sweep(log, target, "-o", folder, *words, rates="20,30"), *VALID_OR_NOT)
+    swept(log, target, "-o", folder, *words, rates="20,30")
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["refined"] = [14.0]  # the range of saturation may reach below the rates
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with (folder / "results.watch.csv").open("a") as readings:
         readings.write(f"{manifest['mark']['next_s']},load,1000.0,\n")  # of a step that was killed
-    said_by(sweep(log, target, "--resume", folder, *words, rates="20,30"), *VALID_OR_NOT)
+    swept(log, target, "--resume", folder, *words, rates="20,30")
     summary = json.loads((folder / "summary.json").read_text())
     (sessions,) = (each["text"] for each in summary["findings"] if each["code"] == "sessions")
     counted = json.loads((folder / "manifest.json").read_text())["sessions"]
@@ -245,7 +258,7 @@ def test_a_sweep_folder_of_somebody_else_neither_decides_the_rate_nor_cuts_a_row
     log: Path, target: str, tmp_path: Path, changed: str, why: str
 ) -> None:
     folder = tmp_path / "sweep"
-    said_by(sweep(log, target, "-o", folder, rates="20,30"), *VALID_OR_NOT)
+    swept(log, target, "-o", folder, rates="20,30")
     rows, manifest = (folder / "results.csv").read_bytes(), json.loads((folder / "manifest.json").read_text())
     if changed == "mark":
         manifest["mark"]["judged"] -= 5
@@ -253,13 +266,14 @@ def test_a_sweep_folder_of_somebody_else_neither_decides_the_rate_nor_cuts_a_row
     else:
         manifest["refined"] = [500.0]
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert why in said_by(sweep(log, target, "--resume", folder, "--refine", rates="20,30"), 1)
+    assert why in swept(log, target, "--resume", folder, "--refine", rates="20,30", code=1)
     assert (folder / "results.csv").read_bytes() == rows
 
 
-def test_a_condition_ends_a_sweep_and_keeps_what_was_measured(log: Path, target: str, tmp_path: Path) -> None:
+def test_a_condition_ends_a_sweep_and_keeps_what_was_measured(log: Path, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
-    said = said_by(sweep(log, target, "-o", folder, "--stop", "in_flight>20", "--for", "6s", rates="20,800"), 4)
+    with spawned(log, ServerCapacity()) as target:  # which has a queue afterwards
+        said = swept(log, target, "-o", folder, "--stop", "in_flight>20", "--for", "3s", rates="20,800", code=4)
     assert "stopped: in_flight>20: " in said
     assert scan(folder / "results.csv").select(pl.col("step").n_unique()).collect().item() == 2
     assert finished_steps(folder) == 1
