@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from logreplay.analysis.analyze import analyse
 from logreplay.cli.main import run
 from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
+from logreplay.replay.workers import dask_workers
 from support.command_line import COMMAND, MEASURED, PATIENCE, started, wait_for_rows, wait_until
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
@@ -74,16 +76,13 @@ def test_of_two_runs_to_one_name_one_is_made_and_the_other_refused(target: str, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz"])
-@pytest.mark.parametrize("force", [(), ("--force",)])
-def test_a_result_that_grows_is_neither_shared_nor_replaced(
-    target: str, capsys: pytest.CaptureFixture[str], name: str, force: tuple[str, ...]
-) -> None:
+def test_a_result_that_grows_is_neither_shared_nor_replaced(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     first = start("run", "in.csv", target, "--tps", 20, "--for", "60s", "-o", "r.csv")
     try:
         wait_for_rows(Path("r.csv"))
-        assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", name, *force) == 1
-        assert "another logreplay is writing it" in capsys.readouterr().err
+        for name, force in product(("r.csv", "r.csv.gz"), ((), ("--force",))):
+            assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", name, *force) == 1
+            assert "another logreplay is writing it" in capsys.readouterr().err
         first.terminate()
         said_by(first)
         rows = scan(Path("r.csv")).collect()
@@ -93,16 +92,14 @@ def test_a_result_that_grows_is_neither_shared_nor_replaced(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("again", [("-o", "sw"), ("-o", "sw", "--force"), ("--resume", "sw")])
-def test_a_folder_in_which_a_sweep_runs_takes_no_second_one(
-    target: str, capsys: pytest.CaptureFixture[str], again: tuple[str, ...]
-) -> None:
+def test_a_folder_in_which_a_sweep_runs_takes_no_second_one(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("sweep", "20,30", "in.csv", target, "--for", "60s", "--no-plots")
     first = start(*words, "-o", "sw")
     try:
         wait_for_rows(Path("sw/results.csv"))
-        assert logreplay(*words, *again) == 1
-        assert "sw: another logreplay is writing it" in capsys.readouterr().err
+        for again in (("-o", "sw"), ("-o", "sw", "--force"), ("--resume", "sw")):
+            assert logreplay(*words, *again) == 1
+            assert "sw: another logreplay is writing it" in capsys.readouterr().err
     finally:
         kill(first)
 
@@ -147,11 +144,14 @@ def test_no_input_is_overwritten(target: str, capsys: pytest.CaptureFixture[str]
         ("--from", "99999"),
         ("--hook", "nosuchmodule:hook"),
         ("--stop", "errors>5%/10s", "http://127.0.0.1:9"),
-        pytest.param(("--cluster", "tcp://127.0.0.1:9"), marks=pytest.mark.slow),
+        ("--cluster", "tcp://127.0.0.1:9"),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "sweep", "find"])
-def test_what_fails_before_it_sends_keeps_the_earlier_result(target: str, command: str, how: tuple[str, ...]) -> None:
+def test_what_fails_before_it_sends_keeps_the_earlier_result(
+    target: str, command: str, how: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_workers, "_CONNECT_S", 0.5)
     Path("sw").mkdir()
     names = [*old_result(), "sw/results.csv", "sw/summary.json", "sw/manifest.json", "sw/hockeystick.png"]
     for name in names:
@@ -238,12 +238,12 @@ def test_the_summary_of_another_result_is_not_replaced(
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.csv.zst", "r.parquet"])
 def test_a_new_result_replaces_all_that_belongs_to_the_old_one(target: str, name: str) -> None:
     old_result(name)
-    words = ("run", "in.csv", target, "--tps", 20, "--for", "4s", "--watch", "load=!echo 7", "-o", name, "--force")
+    words = ("run", "in.csv", target, "--tps", 20, "--for", "2s", "--watch", "load=!echo 7", "-o", name, "--force")
     assert logreplay(*words) in MEASURED
-    assert scan(Path(name)).select(pl.len()).collect().item() == 80
+    assert scan(Path(name)).select(pl.len()).collect().item() == 40
     assert "load,7.0" in Path("r.watch.csv").read_text()
     assert left_in(Path()) == sorted([name, *COMPANIONS])
-    assert logreplay(*words[:7], *words[9:]) in MEASURED
+    assert logreplay(*words[:6], "1s", *words[9:]) in MEASURED
     assert not Path("r.watch.csv").exists()
 
 
@@ -274,7 +274,6 @@ def test_a_killed_run_leaves_the_old_result_and_its_own_rows(
     assert not Path(grows).exists()
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "log"),
@@ -362,7 +361,7 @@ def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(
 @pytest.mark.slow
 def test_a_resumed_sweep_replaces_the_result_that_it_was_to_replace(target: str) -> None:
     """It stayed in sw/running, beside the old result."""
-    words = ("sweep", "20,30", "in.csv", target, "--for", "5s", "--no-plots", "--keep-going")
+    words = ("sweep", "20,30", "in.csv", target, "--for", "3s", "--no-plots", "--keep-going")
     Path("sw").mkdir()
     Path("sw/results.csv").write_text("old")
     Path("sw/report.html").write_text("old")
