@@ -1,7 +1,8 @@
 """Steps and trials read on through the log, whatever it is and whoever sends it; and say what they repeat."""
 
 import json
-import subprocess
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from logreplay.core.rows import scan
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import spawned
-from support.command_line import COMMAND, MEASURED
+from support.command_line import MEASURED, typed
 
 pytestmark = pytest.mark.slow
 
@@ -35,16 +36,15 @@ def target(log: Path) -> Iterator[str]:
         yield url
 
 
-def made(folder: Path, *words: str | Path, stdin: str | None = None) -> tuple[list[int], dict[str, Any]]:
+def made(folder: Path, *words: str | Path, **more: Path) -> tuple[list[int], dict[str, Any]]:
     """The rows of the log that a sweep or a search sent, in their order; and its summary."""
-    command = [*COMMAND, *map(str, words), "--no-plots", "-o", str(folder)]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120)
+    done = typed(folder.parent, *words, "--no-plots", "-o", folder, **more)
     assert done.returncode in MEASURED, done.stderr
     rows = scan(folder / "results.csv").sort("seq").select("row").collect()["row"]
     return rows.to_list(), json.loads((folder / "summary.json").read_text())
 
 
-def sweep(log: Path | str, target: str, folder: Path, *words: str, **more: Any) -> tuple[list[int], dict[str, Any]]:
+def sweep(log: Path | str, target: str, folder: Path, *words: str, **more: Path) -> tuple[list[int], dict[str, Any]]:
     """All three rates, though a busy machine may answer two of them late."""
     return made(folder, "sweep", "30,60,90", log, target, "--for", "1s", "--keep-going", *words, **more)
 
@@ -66,8 +66,12 @@ def test_clients_are_shared_and_the_log_is_read_on(log: Path, target: str, tmp_p
 
 
 def test_a_pipe_is_read_on_behind_its_filters(log: Path, target: str, tmp_path: Path) -> None:
-    words = ("--from", "10", "--exclude", "7$")
-    rows, summary = sweep("-", target, tmp_path / "sweep", *words, stdin=log.read_text())
+    words, pipe = ("--from", "10", "--exclude", "7$"), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(log.read_text(),), daemon=True)
+    writer.start()
+    rows, summary = sweep("-", target, tmp_path / "sweep", *words, stdin=pipe)
+    writer.join()
     assert rows == [row for row in range(10, ROWS) if row % 10 != 7][:180]
     assert summary["urls"]["log_requests"] == 351
 
@@ -81,7 +85,7 @@ def test_injected_requests_are_read_on_too(log: Path, target: str, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("words", "remedy"),
-    [(("--restart",), "leave out --restart"), (("--for", "4s"), "give a longer log")],
+    [(("--restart",), "leave out --restart"), (("--for", "3s"), "give a longer log")],
     ids=["restart", "rounds"],
 )
 def test_what_is_repeated_is_said(log: Path, target: str, tmp_path: Path, words: tuple[str, ...], remedy: str) -> None:
@@ -103,5 +107,5 @@ def test_trials_read_on(log: Path, target: str, tmp_path: Path) -> None:
     rows, summary = made(tmp_path / "find", "find", log, target, *words)
     assert rows == [row % ROWS for row in range(len(rows))]
     assert summary["urls"]["requests"] == len(rows)
-    again, _ = made(tmp_path / "again", "find", log, target, *words, "--restart")
+    again, _ = made(tmp_path / "again", "find", log, target, *words[:-1], "2", "--restart")
     assert again.count(0) > 1
