@@ -123,16 +123,16 @@ def test_streams_of_xz_may_follow_each_other_and_be_padded(padding: int, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_bomb_that_unpacks_to_one_line_of_a_gigabyte_is_rejected_in_bounded_memory(tmp_path: Path) -> None:
+def test_a_bomb_that_unpacks_to_one_line_of_half_a_gigabyte_is_rejected_in_bounded_memory(tmp_path: Path) -> None:
     log = tmp_path / "bomb.gz"
-    log.write_bytes(gzip.compress(SOME) + packed(b"A", 1024) + gzip.compress(b"\n" + LINE % b"last"))
+    log.write_bytes(gzip.compress(SOME) + packed(b"A", 512) + gzip.compress(b"\n" + LINE % b"last"))
     assert log.stat().st_size < 2 * MEGABYTE
     code, said, peak = run_convert(log)
     assert code == 0
     assert "302 lines = 301 converted + 0 unreplayable + 1 rejected" in said
     assert "longer than 128 MB" in said
-    assert log.with_name("bomb.rejects").stat().st_size > 1 << 30
-    assert peak < 800
+    assert log.with_name("bomb.rejects").stat().st_size > 1 << 29
+    assert peak < 500
 
 
 @pytest.mark.slow
@@ -142,22 +142,22 @@ def test_a_bomb_that_unpacks_to_one_line_of_a_gigabyte_is_rejected_in_bounded_me
 )
 def test_a_bomb_of_one_letter_is_no_access_log(letter: bytes, word: str, tmp_path: Path) -> None:
     log = tmp_path / "bomb.gz"
-    log.write_bytes(packed(letter, 1024))
+    log.write_bytes(packed(letter, 512))
     code, said, peak = run_convert(log)
     assert code == 1
     assert word in said
     assert len(said) < 500
-    assert peak < 800
+    assert peak < 400
 
 
 @pytest.mark.slow
 def test_megabytes_of_nul_before_the_first_line_of_a_rotated_log_cost_nothing(tmp_path: Path) -> None:
     log = tmp_path / "access.gz"
-    log.write_bytes(packed(b"\0", 512) + gzip.compress(SOME))
+    log.write_bytes(packed(b"\0", 256) + gzip.compress(SOME))
     code, said, peak = run_convert(log)
     assert code == 0
     assert "300 lines = 300 converted" in said
-    assert peak < 400
+    assert peak < 250
 
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstd.compress}
