@@ -16,6 +16,7 @@ from logreplay.cli.commands import shell
 from logreplay.cli.main import run
 from logreplay.cli.signals import Signals
 from logreplay.core.errors import LossWarning
+from support.file_size_limit import files_limited_to
 
 
 def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
@@ -65,17 +66,19 @@ def test_an_error_of_the_system_without_a_text_has_a_place(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("urls /a/{{x}} --var x=1..9", "urls.csv: cannot be written: {limit}, or write elsewhere with -o\n"),
+        ("urls /a/{x} --var x=1..9", "urls.csv: cannot be written: {limit}, or write elsewhere with -o\n"),
         ("init", "logreplay.toml: cannot be written: {limit}\n"),
     ],
 )
-def test_a_file_that_cannot_grow_is_named_with_the_option_that_moves_it(tmp_path: Path, words: str, said: str) -> None:
-    command = f"ulimit -f 0; exec {sys.executable} -B -m logreplay.cli.main {words.format()}"
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
+def test_a_file_that_cannot_grow_is_named_with_the_option_that_moves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # modules that are loaded now would be cut
+    with files_limited_to(0):
+        assert run(words.split()) == 1
     limit = "the file size limit is reached (ulimit -f); raise it"
-    assert (done.returncode, done.stderr) == (1, f"Error: {said.format(limit=limit)}")
+    assert capsys.readouterr().err == f"Error: {said.format(limit=limit)}"
 
 
 def test_an_interruption_that_a_library_takes_for_an_error_of_its_own_is_still_one(

@@ -1,34 +1,28 @@
 """A disk that is full, or a limit of the size of files, in the middle of a measurement: rows and summary stay."""
 
 import json
-import os
-import resource
-import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from support.command_line import COMMAND, PATIENCE
+from support.command_line import typed
+from support.file_size_limit import files_limited_to
 
 REASON = "cannot be written any more: the file size limit is reached (ulimit -f)"
 
 
-def limited(size: int) -> None:
-    """Let files grow to some bytes."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+@pytest.fixture(autouse=True)
+def modules_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # of those that are loaded now
 
 
-def ended(folder: Path, *words: object, size: int | None = None) -> str:
+def ended(folder: Path, *words: str | Path, size: int | None = None) -> str:
     """Run a command that a full disk ends; what it said."""
-    limit = partial(limited, size) if size else None
-    line, env = [*COMMAND, *map(str, words)], os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # modules would be cut
-    done = subprocess.run(
-        line, cwd=folder, env=env, preexec_fn=limit, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    with files_limited_to(size) if size else nullcontext():
+        done = typed(folder, *words)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -43,22 +37,23 @@ def summary(path: Path) -> tuple[str, str, int]:
 @pytest.mark.parametrize(
     ("words", "rows"),
     [
-        (["run", "--tps", "400", "--for", "20s", "-o", "r.csv"], "r.csv"),
-        (["run", "--tps", "400", "--for", "20s", "-o", "r.csv", "--force"], "r.csv.running.csv"),
-        (["sweep", "200,400", "--for", "10s", "-o", "s"], "s/results.csv"),
-        (["find", "--p99", "1s", "--start", "400", "--trial", "10s", "-o", "f"], "f/results.csv"),
-        (["duet", "{url}", "--tps", "400", "--for", "20s", "-o", "d"], "d/baseline.csv"),
+        (["run", "--tps", "900", "--for", "20s", "-o", "r.csv"], "r.csv"),
+        (["run", "--tps", "900", "--for", "20s", "-o", "r.csv", "--force"], "r.csv.running.csv"),
+        (["sweep", "700,900", "--for", "10s", "-o", "s"], "s/results.csv"),
+        (["find", "--p99", "1s", "--start", "900", "--trial", "10s", "-o", "f"], "f/results.csv"),
+        (["duet", "{url}", "--tps", "900", "--for", "20s", "-o", "d"], "d/baseline.csv"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_rows_that_a_limit_ends_have_a_summary_that_says_so(
-    words: Sequence[str], rows: str, log: Path, target: str, tmp_path: Path
+    words: Sequence[str], rows: str, log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     if "--force" in words:
         (tmp_path / "r.csv").write_text("an earlier result\n")
     command, *rest = (word.format(url=target) for word in words)
     at = 1 if command == "sweep" else 0
-    said = ended(tmp_path, command, *rest[:at], log, target, *rest[at:], size=40_000)
+    said = ended(tmp_path, command, *rest[:at], log, target, *rest[at:], size=30_000)
     assert REASON in said
     path = tmp_path / rows
     verdict, stopped, requests = summary(path.with_name(path.name.removesuffix(".csv") + ".summary.json"))
