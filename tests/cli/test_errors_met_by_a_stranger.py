@@ -1,7 +1,6 @@
 """Errors say where, what is wrong, the value, and what to do; each of these once said something else."""
 
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -14,7 +13,8 @@ import pytest
 
 from logreplay.cli.main import run
 from support.background_server import beside
-from support.command_line import COMMAND, PATIENCE, wait_for_rows
+from support.command_line import COMMAND, PATIENCE, interrupted_when, wait_for_rows
+from support.file_size_limit import files_limited_to
 from support.raw_server import raw_server
 
 TARGET = "http://127.0.0.1:1"
@@ -159,10 +159,8 @@ def test_a_name_that_is_not_utf_8_is_refused_by_name(words: str, capsys: pytest.
 def test_an_interrupted_search_writes_so_to_junit() -> None:
     with beside(raw_server) as server:
         words = ["find", "access.csv", server.url, "--p99", "1s", "--trial", "20s", "-o", "f", "--junit", "j.xml"]
-        with subprocess.Popen([*COMMAND, *words], stdout=subprocess.DEVNULL) as process:
-            wait_for_rows(Path("f/results.csv"))
-            process.send_signal(signal.SIGINT)
-            assert process.wait(PATIENCE) == 130
+        with interrupted_when(lambda: wait_for_rows(Path("f/results.csv"))):
+            assert run(words) == 130
     suite = ElementTree.parse("j.xml").getroot()
     assert int(suite.attrib["errors"]) > 0
     assert "interrupted" in suite[0][0].attrib["message"]
@@ -179,20 +177,17 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_run(
     assert said == f"locked/x: cannot be written: Permission denied; choose another with {option}"
 
 
-def small_files() -> None:
-    """Let files grow to 1 kB."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-
-
-def test_a_full_disk_of_temporary_files_is_named_with_the_way_out(folder: Path) -> None:
+def test_a_full_disk_of_temporary_files_is_named_with_the_way_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The log was said to be full, and -o, which names the result, to help."""
     Path("access.log").write_text(LINE * 1000)
-    command = [*COMMAND, "run", "access.log", TARGET, "--tps", "5"]
-    env = {**os.environ, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}  # modules would be cut
-    done = subprocess.run(command, env=env, preexec_fn=small_files, capture_output=True, text=True, check=False)
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # modules that are loaded now would be cut
+    with files_limited_to(1000):
+        said = failed(capsys, "run", "access.log", TARGET, "--tps", "5")
     reason = "the file size limit is reached (ulimit -f); raise it, or write elsewhere with TMPDIR=FOLDER"
-    assert f"Error: access.log: in {folder} {reason}; nothing was kept\n" in done.stderr
+    assert said == f"access.log: in {folder} {reason}; nothing was kept"
 
 
 def test_ctrl_c_ends_a_conversion_that_waits_for_its_log() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,11 +19,15 @@ from logreplay.calling.loop_thread import run_in_loop, run_until_stopped
 from logreplay.cli import main, signals
 from logreplay.core.errors import Interrupted
 from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS
+from logreplay.replay.checks import preflight
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
+from support.command_line import interrupted_when
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+UNLIKE = (signal.SIGINT, signal.SIGTERM)
+"""One that Python handles where the program does not, and one that it leaves to the system, as the third."""
 WHEN = {
     "while the threads are waited for": """
 def late():
@@ -73,7 +78,7 @@ def test_a_signal_before_the_loop_turns_leaves_no_coroutine_behind(
         assert run_in_loop(asyncio.Event.wait)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", UNLIKE)
 @pytest.mark.parametrize("when", WHEN)
 def test_a_signal_after_the_work_leaves_the_exit_code_as_it_is(when: str, number: signal.Signals) -> None:
     begin = f"import atexit, os, threading, time\nfrom logreplay.cli import main\nnumber = {int(number)}\n"
@@ -173,7 +178,7 @@ def test_a_signal_while_an_error_is_printed_is_an_interruption() -> None:
     assert (ended.returncode, ended.stderr) == (130, b"")
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", UNLIKE)
 def test_a_signal_while_a_module_is_loaded_is_an_interruption(number: signal.Signals, tmp_path: Path) -> None:
     """``python -m`` kills itself with SIGINT at its end if a KeyboardInterrupt came up in `exec`, caught or not."""
     load = f"exec('signal.raise_signal({int(number)})')"
@@ -206,34 +211,29 @@ _RATE = ["--tps", "10", "-n", "5"]
         (["find", "{log}", "{url}", "--p99", "1s"], "interrupted after 0 trials; nothing was measured"),
     ],
 )
-def test_a_signal_ends_the_wait_for_the_first_answer(words: list[str], said: str, tmp_path: Path) -> None:
+def test_a_signal_ends_the_wait_for_the_first_answer(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The target accepts connections and never answers; a signal did not shorten the wait for it."""
     log = tmp_path / "log.csv"
     log.write_text(f"{','.join(CORE_COLUMNS)}\n2026-01-01,00:00:00,0.1,0,0,5,/,200,GET\n")
-    program = """
-from logreplay.cli.main import main
-from logreplay.replay.checks import preflight
-preflight.answers.__defaults__ = (600.0,)
-main()
-"""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    monkeypatch.setattr(preflight.answers, "__defaults__", (600.0,))
+    with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as connections:
         server.settimeout(60)
+
+        def wait_for_a_request() -> None:
+            while not connections.enter_context(server.accept()[0]).recv(1000):
+                pass  # the first connection only shows that one can be made
+
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         given = [word.format(log=log, url=url) for word in words]
-        line = [sys.executable, "-c", program, *given, "--timeout", "300", "-o", str(tmp_path / "out.csv")]
-        process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        try:
-            while True:  # the first connection only shows that one can be made
-                with server.accept()[0] as connection:
-                    if connection.recv(1000):
-                        process.send_signal(signal.SIGINT)
-                        err = process.communicate(timeout=60)[1]
-                        assert process.returncode == 130
-                        break
-        finally:
-            process.kill()
-            process.wait()
-    assert said in err
+        with interrupted_when(wait_for_a_request):
+            assert main.run([*given, "--timeout", "300", "-o", str(tmp_path / "out.csv")]) == 130
+    assert said in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -256,10 +256,9 @@ def test_a_second_signal_in_a_sweep_says_what_is_done_and_how_to_go_on(
     assert f"interrupted: 1 of 3 steps are done; the rows are kept; {expected}" in said
 
 
-@pytest.mark.parametrize("hook", ["threading.Thread(target=busy).start()", "sys.unraisablehook(Failed)"])
-def test_what_a_library_calls_an_error_after_an_interruption_is_no_bug(hook: str) -> None:
+def test_what_a_library_calls_an_error_after_an_interruption_is_no_bug() -> None:
     """A second Ctrl-C while Dask closed its cluster was called a bug, an unset variable of Dask."""
-    program = f"""
+    program = """
 import sys, threading
 from logreplay.cli import main, signals
 def busy():
@@ -268,7 +267,8 @@ class Failed:
     exc_value = UnboundLocalError("result")
 def run(_):
     signals.SIGNALS.raised = True
-    {hook}
+    threading.Thread(target=busy).start()
+    sys.unraisablehook(Failed)
     return 130
 main.run = run
 main.main()
@@ -277,22 +277,21 @@ main.main()
     assert (ended.returncode, ended.stderr) == (130, b"")
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_within_polars_is_raised_once_polars_is_left(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_within_polars_is_raised_once_polars_is_left(tmp_path: Path) -> None:
     """Polars asks Python code for its defaults at the first scan and prints a panic if that raises."""
-    program = f"""
+    program = """
 import signal
 from polars.io.scan_options import cast_options
 default = cast_options.ScanCastOptions._default
 def first(*args):
-    signal.raise_signal({int(number)})
+    signal.raise_signal(signal.SIGTERM)
     return default(*args)
 cast_options.ScanCastOptions._default = staticmethod(first)
 from logreplay.cli import main
 main.main()
 """
     log = tmp_path / "access.log"
-    log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n' * 100_000)
+    log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n' * 1000)
     words = [sys.executable, "-c", program, "convert", str(log), "-q", "--to", "parquet", "-o", "out.parquet"]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=60)
     told = b"interrupted: no file was written; repeat the command"

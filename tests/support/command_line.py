@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 from logreplay.cli.main import run
+from logreplay.cli.signals import SIGNALS
 
 COMMAND: Final = (sys.executable, "-m", "logreplay.cli.main")
 MEASURED: Final = (0, 3)
@@ -47,9 +49,28 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.005)  # a file tells nobody that it grows: ask again
 
 
+@contextmanager
+def interrupted_when(ready: Callable[[], object]) -> Iterator[None]:
+    """Send Ctrl-C to this process, which hears it as the program does, when a wait in another thread is over."""
+
+    def interrupt() -> None:
+        ready()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with SIGNALS.hearing(), ThreadPoolExecutor(1) as threads:
+        sent = threads.submit(interrupt)
+        yield
+        sent.result()
+
+
 def wait_for_rows(path: Path, size: int = 1000) -> None:
     """Wait until a file holds some rows."""
     wait_until(lambda: path.exists() and path.stat().st_size > size)
+
+
+def wait_for_text(path: Path, text: str) -> None:
+    """Wait until a file holds a text."""
+    wait_until(lambda: text in path.read_text())
 
 
 def children(pid: int) -> list[int]:

@@ -19,7 +19,7 @@ import logreplay
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import cli
 from logreplay.core.rows import scan
-from support.command_line import COMMAND, MEASURED, wait_until
+from support.command_line import COMMAND, MEASURED, typed, wait_for_rows, wait_until
 
 
 def posted(url: str, order: str, **headers: str) -> tuple[int, str]:
@@ -128,13 +128,17 @@ def test_a_load_with_a_token_may_be_changed(tmp_path: Path, log: Path, target: s
 
 def test_a_run_that_was_ended_by_hand_does_not_pass_for_a_whole_one(tmp_path: Path, log: Path, target: str) -> None:
     output = tmp_path / "r.csv"
-    words = ("run", log, target, "--tps", "50", "--for", "50s", "--control", tmp_path / "load", "-o", output)
-    with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True) as run:
-        assert run.stderr
-        wait_until(lambda: output.exists() and output.stat().st_size > 1000)
+
+    def end() -> None:
+        wait_for_rows(output)
         logreplay.control(tmp_path / "load", "end")
-        told = run.stderr.read()
-    assert run.returncode == Exit.INTERRUPTED, told
+
+    helper = threading.Thread(target=end)
+    helper.start()
+    ended = typed(tmp_path, "run", log, target, *["--tps", "50", "--for", "50s", "--control", "load", "-o", "r.csv"])
+    helper.join()
+    told = ended.stderr
+    assert ended.returncode == Exit.INTERRUPTED, told
     assert re.search(r"ended by hand at [\d.]+ of 50 s: \d+ requests were sent; their rows", told), told
     assert json.loads((tmp_path / "r.summary.json").read_text())["stopped"].startswith("ended by hand at ")
 
