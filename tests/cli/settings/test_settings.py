@@ -273,40 +273,40 @@ RESETS = [
     if isinstance(command, Configurable)
     for option, reset in command.resets.values()
 ]
+SETTABLE = [*dict.fromkeys(row[0] for row in RESETS)]
 
 
-@pytest.mark.parametrize(("command", "option", "switch"), SWITCHES, ids=lambda part: str(part))
-def test_every_switch_alone_is_accepted_and_received(
-    folder: Path, command: str, option: click.Option, switch: str
-) -> None:
+@pytest.mark.parametrize("command", cli.commands)
+def test_every_switch_alone_is_accepted_and_received(folder: Path, command: str) -> None:
     words = NEEDED.get(command, [])
-    on = switch in option.opts and option.flag_value is not False
-    assert bool(parameters(command, *words, switch)[option.name or ""]) is on
+    for option, switch in [row[1:] for row in SWITCHES if row[0] == command]:
+        on = switch in option.opts and option.flag_value is not False
+        assert bool(parameters(command, *words, switch)[option.name or ""]) is on, switch
 
 
-@pytest.mark.parametrize(("command", "option", "reset"), RESETS, ids=lambda part: str(part))
-def test_every_option_that_resets_another_alone_is_accepted_and_changes_nothing(
-    folder: Path, command: str, option: click.Parameter, reset: str
-) -> None:
+@pytest.mark.parametrize("command", SETTABLE)
+def test_every_option_that_resets_another_alone_is_accepted_and_changes_nothing(folder: Path, command: str) -> None:
     words = NEEDED.get(command, [])
-    assert repr(parameters(command, *words, reset)) == default_of(command, *words)
+    default = repr(parameters(command, *words))
+    for reset in [row[2] for row in RESETS if row[0] == command]:
+        assert repr(parameters(command, *words, reset)) == default, reset
 
 
-@pytest.mark.parametrize(
-    ("command", "option", "reset"),
-    [row for row in RESETS if isinstance(row[1], click.Option) and row[1].is_flag],
-    ids=lambda part: str(part),
-)
+@pytest.mark.parametrize("command", SETTABLE)
 def test_every_switch_of_the_settings_is_undone_by_its_opposite_and_contradicts_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: click.Option, reset: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    words = [*NEEDED.get(command, []), *BESIDE.get(key_of(option), [])]
-    default = default_of(command, *words)
-    monkeypatch.setenv(f"LOGREPLAY_{command}_{key_of(option)}".replace("-", "_").upper(), "1")
-    assert repr(parameters(command, *words)) != default
-    assert repr(parameters(command, *words, reset)) == default
-    with pytest.raises(click.UsageError, match=f"--{key_of(option)} and {reset} contradict each other"):
-        parameters(command, *words, f"--{key_of(option)}", reset)
+    for option, reset in [row[1:] for row in RESETS if row[0] == command]:
+        if isinstance(option, click.Option) and option.is_flag:
+            words = [*NEEDED.get(command, []), *BESIDE.get(key_of(option), [])]
+            default = default_of(command, *words)
+            with monkeypatch.context() as variables:
+                name = f"LOGREPLAY_{command}_{key_of(option)}".replace("-", "_").upper()
+                variables.setenv(name, "1")
+                assert repr(parameters(command, *words)) != default, name
+                assert repr(parameters(command, *words, reset)) == default, name
+                with pytest.raises(click.UsageError, match=f"--{key_of(option)} and {reset} contradict each other"):
+                    parameters(command, *words, f"--{key_of(option)}", reset)
 
 
 def test_rates_that_are_typed_win_over_users_of_the_settings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
