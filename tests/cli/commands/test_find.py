@@ -325,34 +325,17 @@ def test_bounds_are_written_as_an_option_of_each_or_as_one_that_repeats(
     assert taken_bounds(read("find", given)) == bounds
 
 
-def search_at_one_rate(log: Path, target: str, folder: Path) -> Result:
-    words = [
-        str(log),
-        target,
-        "--p99",
-        "9s",
-        "--start",
-        "150",
-        "--max-tps",
-        "150",
-        "--trial",
-        "1s",
-        "--no-plots",
-        "-o",
-        str(folder),
-    ]
-    return CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
+def search_at_one_rate(log: Path, target: str, folder: Path, trials: int) -> Result:
+    words = f"--p99 9s --start 400 --max-tps 400 --trial 1s --trials {trials} --no-plots -o {folder}".split()
+    return CliRunner().invoke(cli, ["find", str(log), target, *words], standalone_mode=False)
 
 
-@pytest.mark.parametrize("why", ["open", "drifted"])
 def test_a_search_without_an_answer_is_not_called_valid(
-    log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+    log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ended with 3, and ``verdict: VALID``."""
-    monkeypatch.setattr("logreplay.analysis.search.search.Search._why", lambda *_: why)
-    monkeypatch.setattr("logreplay.analysis.search.report._contradiction", lambda _: "")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    done = search_at_one_rate(log, target, tmp_path / "out")
+    done = search_at_one_rate(log, target, tmp_path / "out", trials=1)
     assert done.return_value == 3
     told = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
     assert told in ("NO_ANSWER", "GENERATOR_BOUND")
@@ -363,10 +346,11 @@ def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
     log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ended with 0, and ``verdict: GENERATOR_BOUND``, where this machine could not send the rates above."""
-    monkeypatch.setattr("logreplay.analysis.search.search.Search._why", lambda *_: "found")
+    found = "logreplay.analysis.search.search.Search._why"
+    monkeypatch.setattr(found, lambda _, low, *__: "found" if low else "open")
     monkeypatch.setattr("logreplay.analysis.verdict.saturation.SaturationVerdict.word", "GENERATOR_BOUND")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    done = search_at_one_rate(log, target, tmp_path / "out")
+    done = search_at_one_rate(log, target, tmp_path / "out", trials=2)
     if json.loads((tmp_path / "out" / "summary.json").read_text())["slo"]["low"] is None:
         pytest.skip("this machine is too busy for a valid trial")
     assert done.return_value == 0
@@ -374,11 +358,14 @@ def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"] == "VALID"
 
 
-def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_without_a_valid_trial_is_not_called_valid(
+    log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("logreplay.runs.trials._void", lambda *_: "the machine was busy")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--no-plots", "-o", str(tmp_path / "out")]
-    done = CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
+    words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--trials", "1", "--no-plots"]
+    find = ["find", str(log), target, *words, "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli, find, standalone_mode=False)
     assert done.return_value == 3
     assert done.stdout.splitlines()[-1].startswith("no trial at 20/s was valid, this machine was too slow or too busy")
     assert "verdict: GENERATOR_BOUND" in done.stderr
