@@ -25,7 +25,7 @@ def sweeps(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         chance = np.random.default_rng(number)
         rates = np.linspace(0.3 * carried, 1.3 * carried, 12).tolist()
         queue = simulate.SimulatedQueue(4, 4 / carried)
-        rows = simulate.serve(simulate.sweep(rates, 20, chance), queue, chance)
+        rows = simulate.serve(simulate.sweep(rates, 12, chance), queue, chance)
         (folder / f"{number}").mkdir()
         (folder / f"{number}" / "results.csv").write_bytes(to_csv(rows, header=True))
         assert logreplay(["analyze", str(folder / f"{number}"), "--no-plots", "-q", "--force"]) == 0
