@@ -4,8 +4,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,8 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import cli
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, to_csv
+from support.command_line import typed
+from support.file_size_limit import files_limited_to
 
 HOSTILE = ("/a", "/b\x1b[31m", "/<script>", "/$x^$", "/c?d=1")
 
@@ -182,10 +182,11 @@ def test_a_candidate_that_answers_with_errors_does_not_pass(folder: Path, tmp_pa
     assert "--fail-above: 100.00% of the requests failed, 0.00% in the baseline" in done.stderr
 
 
-@pytest.mark.parametrize("bound", [(), ("--fail-above", "3%"), ("--fail-above", "10%")])
-@pytest.mark.parametrize("invalid", ["once", "slower"])
+@pytest.mark.parametrize(
+    ("invalid", "bound"), [("once", ()), ("slower", ("--fail-above", "3%")), ("once", ("--fail-above", "10%"))]
+)
 def test_an_invalid_run_is_named_and_passes_no_judgement(
-    folder: Path, tmp_path: Path, bound: tuple[str, ...], invalid: str
+    folder: Path, tmp_path: Path, invalid: str, bound: tuple[str, ...]
 ) -> None:
     runs = days(folder, ["once", "slower"], tmp_path)
     run = next(run for run in runs if run.stem.endswith(invalid))
@@ -367,12 +368,12 @@ def test_the_changes_can_be_drawn(folder: Path, tmp_path: Path) -> None:
     assert isinstance(again.exception, LogreplayError)
 
 
-def test_a_picture_that_cannot_grow_is_named(folder: Path, tmp_path: Path) -> None:
+def test_a_picture_that_cannot_grow_is_named(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Standard output was named."""
     picture = tmp_path / "changes.png"
-    command = f"{sys.executable} -B -m logreplay.cli.main compare {folder}/once.csv {folder}/slower.csv -o {picture}"
-    limited = ["bash", "-c", f"ulimit -f 16; exec {command}"]
-    done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # modules that are loaded now would be cut
+    with files_limited_to(16_000):
+        done = typed(tmp_path, "compare", folder / "once.csv", folder / "slower.csv", "-o", picture)
     assert done.returncode == Exit.FAILED
     limit = "the file size limit is reached (ulimit -f); raise it, or write elsewhere with -o"
     assert f"Error: {picture}: cannot be written: {limit}\n" in done.stderr
@@ -423,8 +424,8 @@ def test_capacity_without_a_step_that_counts_exits_with_3(folder: Path, tmp_path
     assert done.stdout == ("no step counts for p90 within 1 ms: 50/s (19 requests, p90 needs 36); use longer steps\n")
 
 
-@pytest.mark.parametrize("kind", ["hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline"])
-def test_each_picture_is_drawn(folder: Path, tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["percentiles", "heatmap"])
+def test_a_picture_of_the_kind_that_is_named_is_drawn(folder: Path, tmp_path: Path, kind: str) -> None:
     picture = tmp_path / f"{kind}.png"
     done = logreplay("plot", folder / "once.csv", "--kind", kind, "-o", picture)
     assert done.exit_code == Exit.OK, done.exception
