@@ -40,19 +40,19 @@ def duet(*arguments: object) -> int:
     return run(["duet", *(str(argument) for argument in arguments)])
 
 
-@pytest.mark.parametrize("more", [(), ("--workers", 2), ("--sender", "aiohttp"), ("--steps", "50:1s,150:1s")])
+@pytest.mark.parametrize("more", [("--workers", 2), ("--sender", "aiohttp"), ("--steps", "100:500ms,300:500ms")])
 def test_both_targets_get_the_same_requests_at_the_same_instants(
     servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, more: tuple[object, ...]
 ) -> None:
     folder = tmp_path / "out"
-    load = () if "--steps" in more else ("--tps", 100, "--for", "1s")
+    load = () if "--steps" in more else ("--tps", 200, "--for", "500ms")
     assert duet(log, servers[0].url, servers[1].url, *load, "-o", folder, *more) in (0, 3)
     one, other = (scan(folder / f"{name}.csv").collect().sort("seq") for name in ("baseline", "candidate"))
     assert one.columns == list(RESULT_COLUMNS)
     assert 60 < one.height == one["seq"].n_unique()
     shared = ["seq", "row", "url", "op", "scheduled", "step", "offered"]
     assert one.select(shared).equals(other.select(shared))
-    assert one["offered"].unique().to_list() == ([50.0, 150.0] if "--steps" in more else [100.0])
+    assert one["offered"].unique().to_list() == ([100.0, 300.0] if "--steps" in more else [200.0])
     summary = json.loads((folder / "summary.json").read_text())
     assert [target["requests"]["sent"] for target in summary["targets"].values()] == [one.height] * 2
     assert summary["times"]["paired"]

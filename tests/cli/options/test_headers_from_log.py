@@ -41,7 +41,7 @@ def server(nginx: ServerFactory) -> LoggingNginx:
 
 @pytest.mark.parametrize(
     "ways",
-    [(), ("--http", "2"), ("--workers", "2"), ("--by-client",), ("--http", "2", "--by-client", "--workers", "2")],
+    [(), ("--http", "2"), ("--by-client",), ("--http", "2", "--by-client", "--workers", "2")],
 )
 def test_the_target_sees_the_client_of_each_request(
     server: LoggingNginx, log: Path, ways: tuple[str, ...], capsys: pytest.CaptureFixture[str]
@@ -82,7 +82,7 @@ def test_the_client_of_a_followed_log_is_sent(server: LoggingNginx, tmp_path: Pa
 
     writer = Thread(target=grow)
     writer.start()
-    words = ("--follow", "--delay", "1s", "--for", "2s", "--header", "X-Forwarded-For: log")
+    words = ("--follow", "--delay", "500ms", "--for", "1s", "--header", "X-Forwarded-For: log")
     try:
         code = logreplay("run", followed, server.url, *words, "-o", tmp_path / "followed.csv")
     finally:
