@@ -85,7 +85,6 @@ def test_all_requests_that_change_nothing_are_sent(server: RecordingServer, log:
         (("--status", "404,5xx"), [5]),
         (("--methods", "POST"), [3]),
         (("--from", "9"), [9, 10, 11]),
-        (("--from", "2026-01-01T12:01:05"), [10, 11]),
         (("--sample", "50%", "--seed", "3"), [2, 5, 8, 11]),
     ],
 )
@@ -93,6 +92,20 @@ def test_which(log: Path, capsys: pytest.CaptureFixture[str], options: tuple[str
     """As a dry run shows; the plan of a run is the same."""
     assert logreplay("run", log, "--tps", 5, "--dry-run", "--json", "--no-loop", *options) == 0
     assert [int(each["url"].partition("=")[2]) for each in json.loads(capsys.readouterr().out)["head"]] == chosen
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen", "told"),
+    [
+        (("--status", "404,2xx", "--from", "4"), [4, 5], {"status": "404,200-299", "since": "4"}),
+        (("--from", "2026-01-01T12:01:05"), [10, 11], {"since": "2026-01-01T12:01:05"}),
+    ],
+)
+def test_what_was_chosen_is_sent_and_in_the_summary(
+    server: RecordingServer, log: Path, options: tuple[str, ...], chosen: list[int], told: dict[str, str]
+) -> None:
+    assert numbers(received(server, log, *options, "--requests", 2)) == chosen
+    assert told.items() <= json.loads(log.with_name("results.summary.json").read_text())["options"].items()
 
 
 def test_as_what(server: RecordingServer, log: Path) -> None:
