@@ -347,11 +347,11 @@ def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
 ) -> None:
     """It ended with 0, and ``verdict: GENERATOR_BOUND``, where this machine could not send the rates above."""
     found = "logreplay.analysis.search.search.Search._why"
-    monkeypatch.setattr(found, lambda _, low, *__: "found" if low else "open")
+    monkeypatch.setattr(found, lambda search, *_: "found" if search._confirmed else "open")
     monkeypatch.setattr("logreplay.analysis.verdict.saturation.SaturationVerdict.word", "GENERATOR_BOUND")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     done = search_at_one_rate(log, target, tmp_path / "out", trials=2)
-    if json.loads((tmp_path / "out" / "summary.json").read_text())["slo"]["low"] is None:
+    if not json.loads((tmp_path / "out" / "summary.json").read_text())["slo"]["found"]:
         pytest.skip("this machine is too busy for a valid trial")
     assert done.return_value == 0
     assert "verdict: VALID" in done.stderr
@@ -363,12 +363,14 @@ def test_a_search_without_a_valid_trial_is_not_called_valid(
 ) -> None:
     monkeypatch.setattr("logreplay.runs.trials._void", lambda *_: "the machine was busy")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
+    log.write_text(f"{LOG}{LOG.splitlines()[1].replace('GET', 'POST')}\n")
     words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--trials", "1", "--no-plots"]
     find = ["find", str(log), target, *words, "-o", str(tmp_path / "out")]
     done = CliRunner().invoke(cli, find, standalone_mode=False)
     assert done.return_value == 3
     assert done.stdout.splitlines()[-1].startswith("no trial at 20/s was valid, this machine was too slow or too busy")
     assert "verdict: GENERATOR_BOUND" in done.stderr
+    assert "not sent: 1 x method POST" in done.stderr
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["verdict"] == "GENERATOR_BOUND"
     assert {step["verdict"] for step in summary["steps"]} == {"void"}
