@@ -291,7 +291,7 @@ from logreplay.cli import main
 main.main()
 """
     log = tmp_path / "access.log"
-    log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n' * 1000)
+    log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n' * 100_000)
     words = [sys.executable, "-c", program, "convert", str(log), "-q", "--to", "parquet", "-o", "out.parquet"]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=60)
     told = b"interrupted: no file was written; repeat the command"

@@ -37,7 +37,7 @@ def four() -> Iterator[list[RecordingServer]]:
 
 def swapped(log: Path, servers: list[RecordingServer], folder: Path, *more: object) -> int:
     urls = [server.url for server in servers]
-    given = [log, *urls[:2], "--swap", *urls[2:4], "--swap-every", "200ms", "--tps", 100, "--for", "2s", "-o", folder]
+    given = [log, *urls[:2], "--swap", *urls[2:4], "--swap-every", "100ms", "--tps", 100, "--for", "1s", "-o", folder]
     return run(["duet", *map(str, (*given, *more))])
 
 
@@ -61,7 +61,7 @@ def test_each_pair_gets_its_requests_in_its_turns_and_rows_say_which(
     assert old.columns == new.columns == [*RESULT_COLUMNS, "target", "swap_turn"]
     shared = ["seq", "row", "url", "scheduled", "swap_turn", "offered"]
     assert old.select(shared).equals(new.select(shared))
-    assert old["swap_turn"].to_list() == (old["scheduled"] / 0.2).floor().cast(pl.Int64).to_list()
+    assert old["swap_turn"].to_list() == (old["scheduled"] / 0.1).floor().cast(pl.Int64).to_list()
     met = pl.DataFrame({"turn": old["swap_turn"], "old": old["target"], "new": new["target"]}).unique()
     assert met.height == old["swap_turn"].n_unique()
     assert {*met.select("old", "new").iter_rows()} == {(urls[0], urls[1]), (urls[2], urls[3])}
@@ -74,7 +74,7 @@ def test_each_pair_gets_its_requests_in_its_turns_and_rows_say_which(
     assert summary["options"]["swap"] == urls[2:]
     assert summary["answers"]["pairs"] == old.height
     page = unescape((folder / "report.html").read_text())
-    assert f"<th>second pair</th><td>{urls[2]} and {urls[3]}: both pairs take turns of 0.2 s</td>" in page
+    assert f"<th>second pair</th><td>{urls[2]} and {urls[3]}: both pairs take turns of 0.1 s</td>" in page
 
 
 def test_the_folder_gives_the_same_verdict_again(

@@ -308,14 +308,14 @@ def wait_for_steps(log: Path, number: int) -> None:
 
 
 def test_a_killed_run_leaves_no_lock_and_no_temporary_file_after_the_next_start(target: str) -> None:
-    process = start("run", "in.csv", target, "--tps", 20, "--for", "60s", "-o", "killed.csv")
+    process = start("run", "in.csv", target, "--tps", 200, "--for", "60s", "-o", "killed.csv")
     try:
         wait_for_rows(Path("killed.csv"))
     finally:
         kill(process)
     Path(".other.csv.logreplay.part.csv").touch()
     Path(".other.csv.logreplay.part.csv.sorted").touch()
-    assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv") in MEASURED
+    assert logreplay("run", "in.csv", target, "--tps", 200, "-n", 20, "-o", "r.csv") in MEASURED
     assert left_in(Path()) == ["killed.csv", "r.csv", "r.hgrm", "r.hlog", "r.summary.json"]
 
 
@@ -323,7 +323,7 @@ def test_a_new_sweep_replaces_all_of_the_old_one_and_nothing_else(target: str) -
     Path("sw").mkdir()
     for name in ("results.csv", "users.csv", "warmup.csv", "report.html", "hockeystick.png", "search.png", "notes.txt"):
         Path("sw", name).write_text("precious")
-    words = ("sweep", "20", "in.csv", target, "--for", "1s", "--no-plots", "-o", "sw")
+    words = ("sweep", "200", "in.csv", target, "--for", "200ms", "--no-plots", "-o", "sw")
     assert logreplay(*words, "--force") in MEASURED
     assert left_in(Path("sw")) == [
         "manifest.json", "notes.txt", "results.csv", "results.hgrm", "results.hlog", "routes.csv", "seconds.csv",
@@ -418,7 +418,7 @@ def test_a_sweep_that_has_replaced_a_result_replaces_nothing_in_the_folder_above
 
 
 def test_an_analysis_without_pictures_leaves_none_of_another_one(target: str) -> None:
-    assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv") in MEASURED
+    assert logreplay("run", "in.csv", target, "--tps", 200, "-n", 20, "-o", "r.csv") in MEASURED
     Path("shown").mkdir()
     for name in ("report.html", "hockeystick.png", "users.csv", "search.png"):
         Path("shown", name).touch()

@@ -85,7 +85,8 @@ def test_variables_of_a_pipeline_stop_no_command(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("access.log").write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n')
+    log = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
+    Path("access.log").write_bytes(log.read_bytes())
     run(["convert", "access.log", "-o", "one.csv", "-q"])
     for name in ("VERSION", "IMAGE"):
         monkeypatch.setenv(PREFIX + name, "1.2")
