@@ -20,7 +20,13 @@ from logreplay.parsers.formats import infer
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format, TextLayout
 from logreplay.parsers.formats.format_spec import defined
-from logreplay.parsers.formats.named_values import NamedValues, as_text, json_from_sample, ltsv_from_sample
+from logreplay.parsers.formats.named_values import (
+    NamedValues,
+    as_text,
+    is_of_known_writer,
+    json_from_sample,
+    ltsv_from_sample,
+)
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
@@ -387,9 +393,10 @@ def _best(lines: pl.Series, given: Format | None, wanted: str) -> Detection:
 
 
 def _by_names(lines: Sequence[str], wanted: str = "auto") -> list[Format]:
-    """The formats of JSON and of LTSV that the names in some lines tell."""
+    """The formats of JSON and of LTSV that the names in some lines tell, unless their writer is known."""
     makers = {"json": json_from_sample, "ltsv": ltsv_from_sample}
-    found = (make(lines) for name, make in makers.items() if wanted in ("auto", name))
+    unknown = [line for line in lines if not is_of_known_writer(line)] if wanted == "auto" else lines
+    found = (make(unknown) for name, make in makers.items() if wanted in ("auto", name))
     return [format for format in found if format]
 
 

@@ -304,6 +304,15 @@ def json_format(name: str) -> Format:
     return Format(name=name, layout=layout, escaped=False, **_ABOUT[name])
 
 
+def is_of_known_writer(line: str) -> bool:
+    """Whether a line is JSON of a known writer, by its names: its layout says more than their common words do."""
+    record = load(line)
+    return any(
+        all(_dig(record, family[slot]) is not None for slot in ("time", "op", "url", "rc"))
+        for family in _FAMILIES.values()
+    )
+
+
 def json_from_sample(lines: Sequence[str]) -> Format | None:
     """Find the format of JSON lines by the names of their values; None if they are not JSON, or hold no request."""
     records = [record for line in lines if (record := load(line)) is not None]

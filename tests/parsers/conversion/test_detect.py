@@ -49,6 +49,17 @@ def test_formats_are_named_the_main_one_first(data: bytes, name: str) -> None:
     assert (found.name, found.share) == (name, 1)
 
 
+def test_one_odd_value_in_the_log_of_a_known_writer_does_not_hide_its_names() -> None:
+    """All lines were read as of an unknown writer: without status and client, and with other durations."""
+    plain = (
+        b'{"ClientHost":"10.0.0.7","DownstreamContentSize":7,"DownstreamStatus":404,"Duration":9000000,"RequestHost":"a",'
+        b'"RequestMethod":"GET","RequestPath":"/a","RequestProtocol":"HTTP/1.1","StartUTC":"2026-11-20T18:58:56Z",'
+        b'"request_User-Agent":"curl"}\n'
+    )
+    for odd in ("k\u00e4se".encode(), b"c\\u00fcrl", b'c\\"url'):
+        assert detect([plain * 9 + plain.replace(b"curl", odd)], "log").name == "traefik"
+
+
 def test_samples_of_several_files_count_as_one_even_without_their_last_line_end() -> None:
     found = detect([COMBINED[:-1], b"", COMBINED * 2], "log")
     assert (found.name, found.sample) == ("combined", 3)
