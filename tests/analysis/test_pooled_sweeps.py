@@ -1,9 +1,9 @@
 """Runs of the same sweep are pooled; others are refused with what differs."""
 
-import itertools
 import json
 import shutil
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,25 @@ RATES = [50.0, 100.0, 150.0, 200.0, 300.0, 350.0]
 
 def run(folder: Path, seed: int, rates: list[float] | None = None, **told: Any) -> Path:
     """The folder of a sweep of a server that carries 250/s."""
-    rng, rates = np.random.default_rng(seed), rates or RATES
+    rates = rates or RATES
     folder.mkdir()
-    rows = simulate.serve(simulate.sweep(rates, 20, rng, pause_s=2.0), SimulatedQueue(4, 0.016), rng, timeout_s=8)
-    rows.write_csv(folder / "results.csv")
+    (folder / "results.csv").write_text(rows(seed, tuple(rates)))
     options = {"rates": rates, "arrivals": None, "for": 20.0}
     summary = {"target": "http://a", "log": "access.csv", "options": options, **told}
     (folder / "summary.json").write_text(json.dumps(summary))
     return folder
+
+
+@cache
+def rows(seed: int, rates: tuple[float, ...]) -> str:
+    rng = np.random.default_rng(seed)
+    arrivals = simulate.sweep(rates, 20, rng, pause_s=2.0)
+    return simulate.serve(arrivals, SimulatedQueue(4, 0.016), rng, timeout_s=8).write_csv()
+
+
+def each_first(runs: list[Path]) -> list[list[Path]]:
+    """Three orders in which each of the runs comes first, and last, once."""
+    return [runs[place:] + runs[:place] for place in range(len(runs))]
 
 
 def ask(*runs: Path) -> Any:
@@ -49,7 +60,7 @@ def test_runs_of_the_same_sweep_narrow_the_bracket(tmp_path: Path) -> None:
 def test_the_order_of_the_runs_changes_nothing(tmp_path: Path) -> None:
     runs = [run(tmp_path / f"{seed}", seed) for seed in range(3)]
     first = ask(*runs)
-    assert all(ask(*order) == first for order in itertools.permutations(runs))
+    assert all(ask(*order) == first for order in each_first(runs)[1:])
     assert " at 200/s " in first.sentence
     assert " in the slowest of 3 steps, not kept at 300/s " in first.sentence
 
@@ -58,7 +69,7 @@ def test_each_run_is_compared_with_each_other(tmp_path: Path) -> None:
     """Only the first was compared with the others: whether runs were refused depended on their order."""
     rates = (RATES[:4], RATES, [*RATES[:5], 400.0])
     runs = [run(tmp_path / f"{seed}", seed, rates[seed], options={}) for seed in range(3)]
-    for order in itertools.permutations(runs):
+    for order in each_first(runs):
         with pytest.raises(UsageError, match=r": only one of them has 350/s; name runs of one sweep$"):
             ask(*order)
 

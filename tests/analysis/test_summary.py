@@ -104,6 +104,7 @@ def test_a_run_that_sent_no_request_is_not_valid(tmp_path: Path) -> None:
         assert next(each["text"] for each in summary["findings"] if each["severity"] == "void").startswith(text)
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target() -> None:
     """It was TARGET_FAILING, or the analysis crashed."""
     rng = np.random.default_rng(1)

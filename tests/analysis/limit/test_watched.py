@@ -173,6 +173,7 @@ def test_advice_that_a_watched_figure_answers_or_contradicts_is_left_out() -> No
     assert TargetLimit.of(four.beside(list(busy)).as_dict()) == four.beside(list(busy))
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_the_watched_figures_of_a_sweep_are_told_on_the_terminal_in_the_report_and_in_python(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,8 +102,8 @@ def test_a_log_whose_name_is_no_text_is_named_in_the_report(results: Path, tmp_p
     assert "caf?.log" in (tmp_path / "report.html").read_text("utf-8")
 
 
-def test_names_of_watched_figures_that_a_stranger_wrote_are_drawn_as_they_are(results: Path, tmp_path: Path) -> None:
-    (tmp_path / "results.csv").write_bytes(results.read_bytes())
+def test_names_of_watched_figures_that_a_stranger_wrote_are_drawn_as_they_are(few: Path, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes(few.read_bytes())
     (tmp_path / "results.watch.csv").write_text("second,name,value\n0,$\\frac$,1.0\n1,\x1b[2J,1.0\n")
     write_folder(tmp_path / "results.csv", tmp_path)
     assert "\x1b" not in (tmp_path / "report.html").read_text("utf-8")

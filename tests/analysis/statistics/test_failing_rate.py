@@ -1,6 +1,6 @@
 """The rate from which too many requests fail is found in all steps, also in those whose failures may be chance."""
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import polars as pl
@@ -19,8 +19,10 @@ RATE, BURST, ONE_PERCENT = 100.0, 6.0, 71.1
 SHORT_STEPS = Sweep([RATE * each for each in np.linspace(0.5, 2, 31)], 10)
 
 
-def found(sweep: Sweep, seed: int) -> RateEstimate:
-    arrivals = sweep.arrivals(np.random.default_rng(seed))
+@cache
+def found(seed: int) -> RateEstimate:
+    """Saturation of short steps against the limiter."""
+    arrivals = SHORT_STEPS.arrivals(np.random.default_rng(seed))
     requests = arrays.read(bucket(RATE, BURST, 503)(arrivals, np.random.default_rng(seed)))
     return verdict_on(requests, judged_steps(requests)).saturation
 
@@ -31,7 +33,7 @@ def test_the_limiter_refuses_one_percent_at_the_rate_that_is_looked_for() -> Non
 
 
 def test_saturation_of_short_steps_is_where_one_percent_fail_and_not_the_rate_of_the_limiter() -> None:
-    every = [found(SHORT_STEPS, seed) for seed in range(12)]
+    every = [found(seed) for seed in range(12)]
     held = [(each.low or 0) <= ONE_PERCENT <= (each.high or 0) for each in every]
     assert sum(held) >= 10
     assert np.median([each.rate or 0 for each in every]) == pytest.approx(ONE_PERCENT, rel=0.1)
@@ -39,7 +41,7 @@ def test_saturation_of_short_steps_is_where_one_percent_fail_and_not_the_rate_of
 
 def test_the_sentence_says_that_the_rate_below_likely_fails_too() -> None:
     """Errors are beyond doubt at 85/s only."""
-    every = [found(SHORT_STEPS, seed) for seed in range(12)]
+    every = [found(seed) for seed in range(12)]
     below = [each for each in every if " for sure, likely at " in each.why]
     assert below
     for each in below:

@@ -151,7 +151,7 @@ def test_none_is_invented_in_20_runs(server: Server) -> None:
 
 
 def test_a_limited_replay_machine_is_named_and_nothing_is_said_of_the_target() -> None:
-    for seed in SEEDS:
+    for seed in SEEDS[:8]:
         said = verdict(replay_machine_of_250, seed)
         assert said.generator_limit == pytest.approx(240, abs=30)
         assert said.sentence.startswith("replay machine limited at 2")
