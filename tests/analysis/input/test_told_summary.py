@@ -83,6 +83,7 @@ def test_what_rows_cannot_show_is_refused_in_other_types(altered: Altered, chang
     assert str(error.value).endswith("; correct it, or move the file away")
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_what_rows_decide_and_what_is_null_comes_from_the_rows(altered: Altered) -> None:
     null = dict.fromkeys(("log", "answer", "verdict", "slo"))
     others: dict[str, Any] = {

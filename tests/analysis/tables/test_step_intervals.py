@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import simulate
+from accuracy.intervals import FIGURES, figure
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.findings import too_short
 from logreplay.analysis.input import arrays
@@ -44,15 +45,12 @@ def at(run: Analysis, rate: float) -> dict[str, Any]:
 
 def test_the_ranges_hold_the_percentile_and_the_truth() -> None:
     runs = [analysed([50.0, 125.0, 200.0, 225.0, 300.0], 40, seed) for seed in range(10)]
-    arrived = np.cumsum(np.random.default_rng(99).exponential(1 / 125, 300_000))
-    work = np.random.default_rng(98).exponential(0.016, len(arrived))
-    times = simulate.waits(arrived, work, 4) + work
-    truth = {f"p{percent}": np.percentile(times, percent) for percent in (50, 90, 99)} | {"mean": times.mean()}
-    for name in ("p50", "p90", "p99", "mean"):
+    for name in FIGURES:
+        truth = figure(SimulatedQueue(4, 0.016), 125.0, name)
         steps = [at(run, 125) for run in runs]
         ends = [(step[f"{name}_low"], step[name], step[f"{name}_high"]) for step in steps]
         assert all(low <= seen <= high for low, seen, high in ends)
-        assert sum(low <= truth[name] <= high for low, _, high in ends) >= 8
+        assert sum(low <= truth <= high for low, _, high in ends) >= 8
 
 
 def test_near_saturation_a_step_says_how_long_it_would_have_to_be() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -125,6 +126,7 @@ NO_WALLS: dict[str, Server] = {
 }
 
 
+@cache
 def verdict(server: Server, seed: int) -> saturation.SaturationVerdict:
     rng = np.random.default_rng(seed)
     return saturation.judge(stability.judged_steps(arrays.read(server(simulate.sweep(RATES, 10, rng), rng))))
