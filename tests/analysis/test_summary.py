@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.output.html import html
+from logreplay.analysis.output.pictures import draw
 from logreplay.analysis.summary_rows import latency_rows, step_rows, verdict_word
 from support.simulated_results import write_results
 
@@ -125,6 +127,8 @@ def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target()
     assert {*routes} == {"0"}
     assert summary["verdict"] == "VALID"
     assert summary["answer"].endswith("; not reached, since requests were dropped: 40/s, 60/s, 80/s, 100/s, 120/s")
+    drawn = draw(Figure().add_subplot(), found, "throughput")
+    assert [text.get_text() for text in drawn.texts] == []  # no rate has a median beside which it could stand
     assert not {"target_failing", "outage"} & {finding["code"] for finding in summary["findings"]}
 
 

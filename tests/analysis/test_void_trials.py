@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.output import html
 from logreplay.analysis.output.folder import remove_unfinished, write_unfinished
+from logreplay.analysis.output.pictures import draw
 from logreplay.analysis.output.plots.hockey_stick import grouped, limited_rates
 from logreplay.analysis.summary import About
 from logreplay.analysis.summary_rows import last_stable
@@ -62,6 +65,9 @@ def test_a_rate_of_which_one_trial_was_void_is_judged_by_the_others(tmp_path: Pa
     found = searched(tmp_path, [1, 5])
     assert last_stable(found.steps) == 4
     assert limited_rates(grouped(found.steps)) == [(200, 175, 250)]
+    drawn = draw(Figure().add_subplot(), found, "hockeystick").patches
+    hatched = [each for each in drawn if isinstance(each, Rectangle) and each.get_hatch()]
+    assert [(each.get_x(), each.get_width()) for each in hatched] == [(175, 75)]
     assert found.verdict.sentence.startswith("not enough data: 4 rates have 100 requests or more")
 
 
