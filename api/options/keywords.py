@@ -22,7 +22,7 @@ def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
     given = renamed(given, options)
     flags = {flag.lstrip("-").replace("-", "_"): option.name for option in options.values() for flag in option.names}
     check_names(function, given, options, flags)
-    values = {name: _checked(option, given.get(name)) for name, option in options.items()}
+    values = {name: checked_option(option, given.get(name)) for name, option in options.items()}
     check(function, values)
     return values
 
@@ -50,17 +50,18 @@ def value_of(name: str, kind: Kind, value: object) -> Any:
     return _named(name, value, kind.checked)
 
 
-def taken(kind: Callable[..., T], values: dict[str, Any], **more: object) -> T:
-    """Make a frozen value from those of the values that are its fields, and take them out."""
-    fields = kind.__dataclass_fields__  # type: ignore[attr-defined]  # only dataclasses have it
-    return kind(**{name: values.pop(name) for name in fields if name in values}, **more)
-
-
-def _checked(option: Option, value: object) -> Any:
+def checked_option(option: Option, value: object) -> Any:
+    """Check the value of an option: its default where it is None."""
     if value is None:
         return option.value
     several = partial(option.kind.several, lines=option.repeated == "lines")
     return _named(option.name, value, several if option.several else option.kind.checked)
+
+
+def taken(kind: Callable[..., T], values: dict[str, Any], **more: object) -> T:
+    """Make a frozen value from those of the values that are its fields, and take them out."""
+    fields = kind.__dataclass_fields__  # type: ignore[attr-defined]  # only dataclasses have it
+    return kind(**{name: values.pop(name) for name in fields if name in values}, **more)
 
 
 def _named(name: str, value: object, check: Callable[[object], Any]) -> Any:

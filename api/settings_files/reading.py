@@ -1,10 +1,12 @@
 """Parameters of a function from a settings file."""
 
+from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.options.keywords import checked_option, value_of
+from logreplay.options.kinds import PATH, RATES, TEXT
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.signatures import with_known_names
 from logreplay.options.table import MOST_USED, options_of
@@ -28,22 +30,26 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
         path: the file; options at its top are for every function that has them, ``[run]`` is for `run`.
 
     Raises:
-        UsageError: there is no such function.
+        UsageError: there is no such function, or ``path`` is not a path.
         LogreplayError: the file cannot be read, has an unknown name or a value of the wrong kind, or sets what it
             may not.
     """
-    if function not in _FUNCTIONS:
+    if value_of("function", TEXT, function) not in _FUNCTIONS:
         raise UsageError(f"{function!r} is not a function{nearest(function, _FUNCTIONS)}")
-    path, known, taken = Path(path), keys(function), dict[str, Any]()
+    file, known, taken, places = value_of("path", PATH, path), keys(function), dict[str, Any](), dict[str, str]()
     functions_first = {command: meanings()[command] for command in (*MOST_USED, *OTHERS)}
-    for entry in entries(path, functions_first, everywhere(), aliases()):
+    for entry in entries(file, functions_first, everywhere(), aliases()):
         if entry.command == function:
-            taken[entry.key] = _typed(entry, known[entry.key])
+            taken[entry.key], places[entry.key] = _typed(entry, known[entry.key]), entry.where
             _check_sent(entry.where, function, entry.key, known[entry.key], taken[entry.key])
-    check_places(str(path), function, taken)
+    check_places(str(file), function, taken)
     if taken.keys() & {*DESTINATIONS} and (both := taken.keys() & {*NEEDS_TYPED_DESTINATION}):
-        raise LogreplayError(f"{path} sets {min(both)} and the target; a file cannot do both: give one in the program")
-    given = {known[key].name: value for key, value in taken.items() if _is_parameter(function, known[key])}
+        raise LogreplayError(f"{file} sets {min(both)} and the target; a file cannot do both: give one in the program")
+    given = {
+        known[key].name: _checked(places[key], key, known[key], value)
+        for key, value in taken.items()
+        if _is_parameter(function, known[key])
+    }
     return {"log" if name == "logs" else name: value for name, value in given.items() if name != "allow_target"}
 
 
@@ -70,7 +76,20 @@ def _typed(entry: Entry, meant: Key) -> Any:
         )
     if meant.several and len(texts) > 1:
         return texts
-    return option.kind.checked(texts[0]) if option and option.commands in OTHERS else ",".join(texts)
+    return ",".join(texts)
+
+
+def _checked(where: str, key: str, meant: Key, value: Any) -> Any:
+    """A value of the file if the function takes it; for some functions as the kind of value that they have."""
+    try:
+        if meant.name == "rates":
+            value_of(key, RATES, value)
+        if not (option := meant.option):
+            return value
+        checked = checked_option(replace(option, name=key), value)
+    except UsageError as error:
+        raise LogreplayError(f"{where}: {error}") from None
+    return checked if option.commands in OTHERS and not meant.several else value
 
 
 def _check_sent(where: str, function: str, key: str, meant: Key, value: object) -> None:

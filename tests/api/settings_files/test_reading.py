@@ -2,6 +2,7 @@
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,42 @@ def test_a_function_or_a_file_that_is_not_there_is_named(file: Path) -> None:
     with pytest.raises(logreplay.UsageError, match="'rum' is not a function; did you mean run"):
         logreplay.settings("rum")
     with pytest.raises(logreplay.LogreplayError, match=r"logreplay\.toml: cannot be read: No such file"):
+        logreplay.settings("run")
+
+
+@pytest.mark.parametrize("value", [5, None, [], b"run", "\0"])
+@pytest.mark.parametrize("name", ["function", "path"])
+def test_a_function_and_a_path_that_are_no_texts_are_refused(name: str, value: Any) -> None:
+    """They ended in an AttributeError, a TypeError and a ValueError from inside."""
+    arguments = {"function": "run", "path": "logreplay.toml", name: value}
+    with pytest.raises(logreplay.UsageError) as refused:
+        logreplay.settings(**arguments)
+    assert refused.value.parameters == (name,) or value == "\0"
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "said"),
+    [
+        ("run", "tps = 'fast'", "line 2: tps='fast': expected a rate above 0"),
+        ("run", "for = 'long'", "line 2: for='long': expected a duration above 0"),
+        ("run", "header = ['X: 1', 'Y']", r"line 2: header=\['X: 1', 'Y'\]: 'Y'"),
+        ("sweep", "rates = 'many'", "line 2: rates='many'"),
+        ("sweep", "order = 'x'", "line 2: order='x': expected one of given, up, down, shuffle"),
+        ("serve", "workers = 0", "line 2: workers='0': expected a whole number, 1 or more"),
+        ("capacity", "demand = 'a'", "line 2: demand='a': expected a rate above 0"),
+        ("compare", "junit = '.'", "line 2: junit='.': .: is a folder; name a file"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_with_its_place(file: Path, function: str, line: str, said: str) -> None:
+    """Those of `run` were returned as they were, and those of `serve` ended in a bare ValueError."""
+    file.write_text(f"[{function}]\n{line}\n")
+    with pytest.raises(logreplay.LogreplayError, match=said):
+        logreplay.settings(function)
+
+
+def test_no_file_outside_of_the_folder_is_read_to_check_a_value(file: Path) -> None:
+    file.write_text("[run]\nheader = ['@/etc/hostname']\n")
+    with pytest.raises(logreplay.LogreplayError, match="a file cannot name a path outside of its folder"):
         logreplay.settings("run")
 
 
