@@ -13,7 +13,7 @@ from warnings import warn
 from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analysed, timed
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.sources import Source
+from logreplay.analysis.input.sources import Source, source_given
 from logreplay.analysis.pooled_sweeps import capacity_of, pooled
 from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.capacity import Capacity
@@ -22,20 +22,16 @@ from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.judged_runs import compare_judged
 from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.core.errors import LogreplayError
-from logreplay.core.files import reason
+from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.files import path_given, reason
 from logreplay.core.frames import to_pandas
+from logreplay.core.quantities import number_given
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 Results: TypeAlias = "Source | PathLike[str]"
-
-
-def _named(results: Results) -> Source:
-    """A result of `logreplay` stands for its files."""
-    return Path(results) if isinstance(results, PathLike) else results
 
 
 def load(path: str | PathLike[str]) -> "pd.DataFrame":
@@ -50,7 +46,7 @@ def load(path: str | PathLike[str]) -> "pd.DataFrame":
     Raises:
         LogreplayError: it cannot be read.
     """
-    return to_pandas(analyze.rows(Path(path)))
+    return to_pandas(analyze.rows(path_given(path, "path")))
 
 
 def seconds(results: Results) -> "pd.DataFrame":
@@ -59,7 +55,7 @@ def seconds(results: Results) -> "pd.DataFrame":
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return to_pandas(analyze.seconds(_named(results)))
+    return to_pandas(analyze.seconds(source_given(results)))
 
 
 def steps(results: Results) -> "pd.DataFrame":
@@ -71,7 +67,7 @@ def steps(results: Results) -> "pd.DataFrame":
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return to_pandas(analysed(_named(results)).steps)
+    return to_pandas(analysed(source_given(results)).steps)
 
 
 def saturation(results: Results) -> SaturationVerdict:
@@ -84,7 +80,7 @@ def saturation(results: Results) -> SaturationVerdict:
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return analysed(_named(results)).verdict
+    return analysed(source_given(results)).verdict
 
 
 def compare(
@@ -100,7 +96,11 @@ def compare(
         UsageError: a run has no candidate, is named twice, or is a log in the place of a run.
         LogreplayError: a result log cannot be read.
     """
-    runs = [_named(run) for run in (baseline, candidate, *more)]
+    sides = [(("baseline", "candidate")[at % 2], run) for at, run in enumerate((baseline, candidate, *more))]
+    runs = [source_given(run, side) for side, run in sides]
+    for name, share in (("tolerance", tolerance), ("fail_above", fail_above)):
+        if share is not None:
+            number_given(share, name)
     return compare_judged(runs, tolerance=tolerance, fail_above=fail_above)
 
 
@@ -116,6 +116,7 @@ def duet(folder: str | PathLike[str], *, tolerance: float = AT_ONCE_TOLERANCE) -
     """
     warn("analysis.duet is going away; use logreplay.analyze", DeprecationWarning, stacklevel=2)
     baseline, candidate = _sides(folder)
+    tolerance = number_given(tolerance, "tolerance")
     return comparison.compare_duet(baseline, candidate, tolerance, comparison.second_baseline(baseline, candidate))
 
 
@@ -152,7 +153,7 @@ def differences(folder: str | PathLike[str]) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    path = Path(folder) / "differences.csv"
+    path = path_given(folder, "folder") / "differences.csv"
     try:
         return pd.read_csv(path, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
@@ -161,7 +162,7 @@ def differences(folder: str | PathLike[str]) -> "pd.DataFrame":
 
 def _sides(folder: str | PathLike[str]) -> tuple[Path, Path]:
     """The result logs of the baseline and the candidate."""
-    if pair := sources.duet_in(Path(folder)):
+    if pair := sources.duet_in(path_given(folder, "folder")):
         return pair
     raise LogreplayError(f"{folder}: no baseline.csv and candidate.csv in it; name the folder of a duet")
 
@@ -180,13 +181,14 @@ def capacity(
     Several runs of the same sweep are pooled. See `logreplay.analysis.verdict.capacity.capacity`.
 
     Raises:
-        UsageError: the runs are not of the same sweep.
+        UsageError: the runs are not of the same sweep, or a value is wrong.
         LogreplayError: a result log cannot be read.
-        ValueError: nonsense arguments.
     """
     runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
-    found = pooled([_named(run) for run in runs])
-    return capacity_of(found, tps=tps, within=within, percentile=percentile, headroom=headroom, survive=survive)
+    for name, number in (("tps", tps), ("within", within), ("headroom", headroom), ("survive", survive)):
+        number_given(number, name)
+    found = pooled([source_given(run) for run in runs])
+    return capacity_of(found, tps=tps, within=within, percentile=str(percentile), headroom=headroom, survive=survive)
 
 
 def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, linear: bool = False) -> "Axes":
@@ -199,31 +201,41 @@ def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, line
         linear: linear instead of logarithmic time axis.
     """
     from logreplay.analysis.output import pictures
+    from logreplay.analysis.output.plots.hockey_stick import axes_given
 
-    return pictures.draw(ax, timed(_named(results)), "hockeystick", slo=slo, linear=linear, title=True)
+    bound, found = None if slo is None else number_given(slo, "slo"), timed(source_given(results))
+    return pictures.draw(axes_given(ax), found, "hockeystick", slo=bound, linear=linear, title=True)
 
 
 def picture(ax: "Axes", results: Results, kind: str) -> "Axes":
     """Draw ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline`` of a run; return the Axes.
 
     Raises:
-        ValueError: no such picture of these data.
+        UsageError: no such picture of these data.
     """
     from logreplay.analysis.output import pictures
+    from logreplay.analysis.output.plots.hockey_stick import axes_given
 
-    return pictures.draw(ax, timed(_named(results)), kind)
+    return pictures.draw(axes_given(ax), timed(source_given(results)), str(kind))
 
 
 def overlay(ax: "Axes", runs: Mapping[str, Results], *, slo: float | None = None, linear: bool = False) -> "Axes":
     """Lay the hockey sticks of several runs (name → results) over each other; return the Axes."""
     from logreplay.analysis.output.plots import overlay as plots_compare
+    from logreplay.analysis.output.plots.hockey_stick import axes_given
 
-    tables = {name: timed(_named(results)).steps for name, results in runs.items()}
-    return plots_compare.overlay(ax, tables, slo=slo, linear=linear)
+    if not isinstance(runs, Mapping) or not runs:
+        raise UsageError(f"runs={runs!r}: expected results by name, such as {{'before': 'sweep-1'}}", ("runs",))
+    bound = None if slo is None else number_given(slo, "slo")
+    tables = {str(name): timed(source_given(results, "runs")).steps for name, results in runs.items()}
+    return plots_compare.overlay(axes_given(ax), tables, slo=bound, linear=linear)
 
 
 def changes(ax: "Axes", found: Comparison) -> "Axes":
     """Draw by how much times changed, overall, by percentile and by route, with intervals; return the Axes."""
     from logreplay.analysis.output.plots import overlay as plots_compare
+    from logreplay.analysis.output.plots.hockey_stick import axes_given
 
-    return plots_compare.changes(ax, found)
+    if not isinstance(found, Comparison):
+        raise UsageError(f"found={type(found).__name__}: expected what logreplay.compare returned", ("found",))
+    return plots_compare.changes(axes_given(ax), found)

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from logreplay.core.errors import UsageError
 from logreplay.core.files import TakenError, writing
 from logreplay.core.frames import to_pandas
+from logreplay.options.keywords import value_of
+from logreplay.options.kinds import PATH, SWITCH
 from logreplay.options.spelling import spelled_for_save
 from logreplay.replay.results.verdict import Finding
 from logreplay.result_folder import ResultFolder
@@ -42,7 +45,8 @@ class FolderResult(Result):
             TakenError: it holds something, and ``force`` was not given.
             LogreplayError: nothing was measured, the rows are gone, or the folder cannot be written.
         """
-        rows, path = self._rows(), Path(path)
+        rows, path = self._rows(), Path(value_of("path", PATH, path))
+        force = value_of("force", SWITCH, force)
         source = rows if rows.is_dir() else rows.parent
         if not force and path.is_dir() and any(path.iterdir()):
             raise TakenError(f"{path}: is not empty; name another folder, or replace the result in it with force=True")
@@ -221,7 +225,8 @@ class DuetResult(FolderResult):
         from logreplay.analysis.output.plots.overlay import changes
 
         if kind not in (None, "changes"):
-            raise ValueError(f"kind {kind!r}: a duet has one picture, changes; draw a target by its result log")
+            text = f"kind={kind!r}: a duet has one picture, changes; draw a target by its result log"
+            raise UsageError(text, ("kind",))
         assert self.comparison
         return partial(changes, found=self.comparison)
 

@@ -23,7 +23,8 @@ from logreplay.core.frames import to_pandas
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 from logreplay.core.record import to_csv
-from logreplay.options.keywords import read
+from logreplay.options.keywords import read, value_of
+from logreplay.options.kinds import PATH, SWITCH
 from logreplay.options.signatures import with_known_names
 from logreplay.options.spelling import respelled, spelled_for_save
 from logreplay.options.table import options_of
@@ -163,27 +164,27 @@ class InspectResult:
         return html(title, self.profile, self.facts, self.replays, self.missing, account, reasons)
 
     @spelled_for_save()
-    def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
-        """Write ``report.html``, ``summary.json`` and the tables as CSV into a folder, which is made.
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write ``report.html``, ``summary.json`` and the tables as CSV into a folder, which is made; return it.
 
         Raises:
             LogreplayError: a file exists and ``force`` is not given, or cannot be written.
         """
-        place = Path(folder)
+        place: Path = value_of("folder", PATH, folder)
+        force = value_of("force", SWITCH, force)
         tables = {f"{name}.csv": to_csv(getattr(self._computable, name), header=True) for name in _TABLES}
         texts = {"summary.json": json_text(self.summary) + "\n", "report.html": self.html()}
         check_place(place, force=force)
         with removed_if_empty(place):
             for name, text in (tables | texts).items():
                 write_atomically(place / name, text, force=force)
+        return place
 
     def plot(self, ax: "Axes | None" = None) -> "Figure | Axes":
         """Draw the rate over time: on ``ax``, which is returned, or as a figure of its own."""
         from logreplay.analysis.output.plots import demand, hockey_stick
 
-        if ax is not None:
-            return demand.rate_over_time(ax, self.profile)
-        return hockey_stick.figure(lambda own: demand.rate_over_time(own, self.profile))
+        return hockey_stick.drawn(lambda own: demand.rate_over_time(own, self.profile), ax)
 
     @property
     def _computable(self) -> LogProfile:

@@ -14,6 +14,8 @@ from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import check_absent, removed_if_empty, write_atomically
 from logreplay.core.frames import to_pandas
+from logreplay.options.keywords import value_of
+from logreplay.options.kinds import PATH, SWITCH
 from logreplay.options.spelling import spelled_for_save
 from logreplay.scratch import HoldsScratch, Scratch
 
@@ -142,13 +144,14 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         return manifests(target) if target else {}
 
     @spelled_for_save()
-    def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
-        """Write ``plan.json``, ``plan.html`` and the manifests into a folder, which is made.
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write ``plan.json``, ``plan.html`` and the manifests into a folder, which is made; return it.
 
         Raises:
             LogreplayError: a file exists and ``force`` is not given, or cannot be written.
         """
-        place = Path(folder)
+        place: Path = value_of("folder", PATH, folder)
+        force = value_of("force", SWITCH, force)
         check_place(place, force=force)
         texts = {"plan.json": json_text(self.summary) + "\n", **self.manifests}
         texts |= {"plan.html": self.html()} if self.plan else {}
@@ -158,6 +161,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
                     (place / name).unlink(missing_ok=True)  # of an earlier plan
             for name, text in texts.items():
                 write_atomically(place / name, text, force=force)
+        return place
 
     def plot(self, ax: "Axes | None" = None) -> "Figure | Axes":
         """Draw demand beside supply: on ``ax``, which is returned, or as a figure of its own.
@@ -168,9 +172,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         from logreplay.analysis.output.plots import hockey_stick, planning
 
         plan = self._answered
-        if ax is not None:
-            return planning.demand_and_supply(ax, plan)
-        return hockey_stick.figure(lambda own: planning.demand_and_supply(own, plan))
+        return hockey_stick.drawn(lambda own: planning.demand_and_supply(own, plan), ax)
 
     @property
     def _answered(self) -> "MachinePlan":

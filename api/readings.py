@@ -70,7 +70,8 @@ def compare(
         LogreplayError: a run cannot be read, or is a copy of another, or a file cannot be written.
     """
     given = {"tolerance": tolerance, "fail_above": fail_above, "output": output, "junit": junit, "force": force}
-    found = compare_once([_named(run) for run in (baseline, candidate, *more)], **read("compare", given))
+    sides = [(("baseline", "candidate")[at % 2], run) for at, run in enumerate((baseline, candidate, *more))]
+    found = compare_once([sources.source_given(run, side) for side, run in sides], **read("compare", given))
     return replace(found, checks=checks_spelled(found.checks, "compare"))
 
 
@@ -166,7 +167,7 @@ def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity
     numbers, output, force = (values.pop(name) for name in ("machines", "output", "force"))
     asked = {"tps": values["demand"], **{name: values[name] for name in ("headroom", "survive")}}
     if numbers is None:
-        return of_one([_named(run) for run in runs], within=within, percentile=percentile, **asked)
+        return of_one(runs, within=within, percentile=percentile, **asked)
     return _scale_out(runs, numbers, output, force=force, within=within, percentile=percentile, **asked)
 
 
@@ -357,17 +358,6 @@ def result_log(results: str | PathLike[str]) -> Path:
     if not path.exists():
         raise LogreplayError(f"{results}: no such file")
     return path
-
-
-def _named(results: "Results") -> "Source":
-    """The files of a result, for which it stands; refuses values of other kinds."""
-    if isinstance(results, str | PathLike):
-        check_nameable(results)
-    elif not hasattr(type(results), "columns"):
-        raise UsageError(
-            f"{type(results).__name__}: expected the path of a result log, a result, or a table of its rows"
-        )
-    return Path(results) if isinstance(results, PathLike) else results
 
 
 def _draw_changes(found: "Comparison", output: Path, *, force: bool) -> None:

@@ -16,8 +16,10 @@ from logreplay.analysis.output.file_names import companion_files
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import atomic_path, writing
 from logreplay.core.frames import to_pandas
-from logreplay.core.quantities import Seconds, as_seconds
+from logreplay.core.quantities import Seconds
 from logreplay.core.record import RESULT_COLUMNS
+from logreplay.options.keywords import value_of
+from logreplay.options.kinds import DURATION, PATH, SWITCH, TEXT
 from logreplay.options.spelling import spelled, spelled_for_save
 from logreplay.scratch import HoldsScratch, Scratch, rows_gone
 
@@ -160,15 +162,16 @@ class Result(HoldsScratch):
             linear: linear time axis of the hockey stick.
 
         Raises:
-            ValueError: the data do not allow this picture.
+            UsageError: the data do not allow this picture, or a value is wrong.
             LogreplayError: nothing was measured, the rows are gone, or matplotlib is not installed.
         """
-        from logreplay.analysis.output.plots.hockey_stick import figure
+        from logreplay.analysis.output.plots.hockey_stick import drawn
 
         if not self.summary:
             raise LogreplayError(f"nothing to draw: {self.sentence}")
-        draw = self._drawing(kind, None if slo is None else as_seconds(slo), linear)
-        return figure(draw) if ax is None else draw(ax)
+        asked = None if kind is None else value_of("kind", TEXT, kind)
+        bound = None if slo is None else value_of("slo", DURATION, slo)
+        return drawn(self._drawing(asked, bound, value_of("linear", SWITCH, linear)), ax)
 
     @spelled_for_save()
     def save(self, path: str | Path, *, force: bool = False) -> Path:
@@ -184,7 +187,8 @@ class Result(HoldsScratch):
         """
         from logreplay.replay.results.result_log import check_new, form_of  # loads the senders
 
-        source, path = self._rows(), Path(path)
+        source, path = self._rows(), Path(value_of("path", PATH, path))
+        force = value_of("force", SWITCH, force)
         check_new(path, force=force, companion_files=companion_files)
         if (form := form_of(source)) != form_of(path):
             raise LogreplayError(f"{path}: the rows are copied unchanged; name a file that ends in {form}")

@@ -321,6 +321,19 @@ def check_nameable(path: str | os.PathLike[str]) -> None:
     raise UsageError(f"{os.fspath(path)[:40]!r}: is not a name that a file can have: {why}; name a file")
 
 
+def path_given(value: object, argument: str) -> Path:
+    """Return the path that a program gives for an argument.
+
+    Raises:
+        UsageError: it is not a path, or not one that a file can have.
+    """
+    if not isinstance(value, str | os.PathLike) or not (text := os.fspath(value)) or isinstance(text, bytes):
+        shown = repr(value) if isinstance(value, str | bytes | int | float | None) else type(value).__name__
+        raise UsageError(f"{argument}={shown}: expected a path, as a text or a Path", (argument,))
+    check_nameable(text)
+    return Path(text)
+
+
 def _is_descriptor(path: Path) -> bool:
     """Whether a path is a link such as ``/dev/stdout`` or ``/proc/self/fd/1``, which must not be replaced."""
     folder = path.parent.resolve()

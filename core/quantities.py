@@ -2,9 +2,14 @@
 
 import math
 import re
+import reprlib
+import sys
 from datetime import UTC, datetime, timedelta, tzinfo
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final
+
+from logreplay.core.errors import UsageError
 
 SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 """Seconds of each unit of a duration; a number without a unit is seconds."""
@@ -61,17 +66,15 @@ def as_timedelta(value: Any) -> Any:
     return made if isinstance(made, timedelta) else None
 
 
-def as_seconds(value: Seconds) -> float:
-    """Read a duration, as text or value."""
-    if isinstance(value, str):
-        return seconds_of(value)
-    known = as_timedelta(value)
-    seconds: float = known.total_seconds() if isinstance(known, timedelta) else known
-    if not (seconds and seconds > 0):
-        raise ValueError(f"{value!r}: expected a duration above 0, such as 0.3 or '300ms' ({TIME_UNITS})")
-    if seconds > _LONGEST_S:
-        raise ValueError(f"{value!r}: too long; expected at most 87600h (ten years)")
-    return seconds
+def number_given(value: Any, argument: str) -> float:
+    """Return the number that a program gives for an argument.
+
+    Raises:
+        UsageError: it is not a number, or below 0 or infinite.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= sys.float_info.max:  # type: ignore[operator]
+        raise UsageError(f"{argument}={reprlib.repr(value)}: expected a number, 0 or more", (argument,))
+    return float(value)
 
 
 def seconds_of(text: str) -> float:

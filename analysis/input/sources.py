@@ -7,15 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import polars as pl
 
 from logreplay.analysis.input import pias
 from logreplay.core import FORKED_THREADS
 from logreplay.core.errors import LogreplayError, UsageError
-from logreplay.core.files import is_stream
+from logreplay.core.files import is_stream, path_given
 from logreplay.core.frames import from_pandas
 from logreplay.core.record import REASON, SCHEMA, start_time
 from logreplay.core.rows import FORMS, names_in, read_batches, to_the_end
@@ -36,6 +37,21 @@ COLUMNS: Final = (
 _MEASURED: Final = ("date", "time", "scheduled", "lag", "latency", "xfertime", "rc")
 _BATCH: Final = 1 << 16
 _HEAD: Final = 100
+
+
+def source_given(value: object, argument: str = "results") -> Source:
+    """Return the source that a program gives for an argument: a path, a result, which stands for its files, or a table.
+
+    Raises:
+        UsageError: it is none of these, or not a name that a file can have.
+    """
+    if isinstance(value, str | PathLike):
+        path = path_given(value, argument)
+        return value if isinstance(value, str) else path
+    if not hasattr(type(value), "columns"):
+        expected = "expected the path of a result log, a result, or a table of its rows"
+        raise UsageError(f"{argument}={type(value).__name__}: {expected}", (argument,))
+    return cast(Source, value)
 
 
 def locate(source: str | Path) -> Path:

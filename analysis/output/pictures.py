@@ -10,6 +10,7 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.output.plots import hockey_stick, scaling, single_run
 from logreplay.analysis.summary_rows import step_names
+from logreplay.core.errors import UsageError
 from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import seconds_of
@@ -71,7 +72,7 @@ def draw(
             linear=linear,
         )
     if requests is None or kind not in kinds(analysis):
-        raise ValueError(f"kind must be one of {', '.join(kinds(analysis))} for these data, got {kind!r}")
+        raise UsageError(f"kind={kind!r}: these data allow {', '.join(kinds(analysis))}", ("kind",))
     if kind == "achieved":
         return single_run.achieved(ax, hockey_stick.grouped(analysis.steps))
     if kind == "throughput":

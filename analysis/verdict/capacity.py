@@ -27,6 +27,7 @@ from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
 from logreplay.analysis.verdict.stability import CUT, MIX, VOID, dropped_too_many, late_from
+from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
 
 FIGURES: Final = ("mean", *PERCENTILES)
@@ -189,12 +190,12 @@ def capacity(
             is below all rates that count.
 
     Raises:
-        ValueError: nonsense arguments.
+        UsageError: a value is wrong.
     """
     if percentile not in FIGURES:
-        raise ValueError(f"percentile must be one of {', '.join(FIGURES)}, got {percentile!r}")
+        raise UsageError(f"percentile={percentile!r}: expected one of {', '.join(FIGURES)}", ("percentile",))
     if not (tps > 0 and within > 0 and 0 <= headroom < 1 and survive >= 0):
-        raise ValueError(
+        raise UsageError(
             f"tps and within must be above 0, headroom from 0 to below 1, survive 0 or more; got {tps!r}, {within!r}, "
             f"{headroom!r}, {survive!r}"
         )

@@ -13,6 +13,8 @@ from logreplay.options.spelling import near_names
 from logreplay.options.table import options_of
 
 T = TypeVar("T")
+_LONGEST: Final = 200
+"""Characters of a wrong value that a text shows."""
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -68,4 +70,6 @@ def _named(name: str, value: object, check: Callable[[object], Any]) -> Any:
     try:
         return check(value)
     except ValueError as error:
-        raise UsageError(f"{name}={masked(repr(value))}: {masked(str(error))}", (name,)) from None
+        shown = masked(repr(value))
+        shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+        raise UsageError(f"{name}={shown}: {masked(str(error))}", (name,)) from None

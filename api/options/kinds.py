@@ -14,7 +14,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final
 
-from logreplay.core.files import writable
+from logreplay.core.files import check_nameable, writable
 from logreplay.core.quantities import (
     as_timedelta,
     fraction_of,
@@ -178,6 +178,12 @@ def percent(most: float = 1.0) -> Kind:
     return Kind("Share", partial(fraction_of, most=most), (Real,))
 
 
+def path_of(text: str) -> Path:
+    """Read the name of a file or a folder, whether there is one or not."""
+    check_nameable(text)
+    return Path(text)
+
+
 def junit_file(text: str) -> Path:
     """Read the name of a file that is replaced, so it must not hold something other than XML."""
     path = Path(text)
@@ -240,7 +246,7 @@ TEXT: Final = Kind("str")
 TURN: Final = Kind("Seconds", turn_of, (Real, timedelta))
 PAIR: Final = Kind("str | tuple[str, str]", two, (), (" ",))
 """Two texts, which are two words on the command line."""
-PATH: Final = Kind("File", Path, (PathLike,))
+PATH: Final = Kind("File", path_of, (PathLike,))
 JUNIT: Final = Kind("File", junit_file, (PathLike,))
 HISTORY: Final = Kind("File", history_file, (PathLike,))
 PICTURE: Final = Kind("File", picture, (PathLike,))

@@ -1,6 +1,7 @@
 """Options of click from the table of options."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -47,5 +48,5 @@ def _type(kind: Kind) -> click.ParamType[Any]:
     if kind.choices:
         return click.Choice(kind.choices)
     if kind is kinds.PATH:
-        return click.Path(path_type=kind.reader)  # type: ignore[arg-type]
+        return click.Path(path_type=Path)
     return ParsedType(kind.read)

@@ -14,6 +14,7 @@ from logreplay.parsers.conversion.captured_input import captured_rows
 from logreplay.parsers.conversion.filters import wanted
 from logreplay.parsers.conversion.job import (
     ConvertOptions,
+    check_given,
     log_reader,
     open_input,
     open_logs,
@@ -88,10 +89,10 @@ def log_rows(
 
 
 def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.DataFrame]:
-    options = options or ConvertOptions()
+    paths, options = check_given(paths, options), options or ConvertOptions()
     redactor, report = Redactor() if options.redact else None, ConvertReport()
     with ExitStack() as stack:
-        sources = open_logs([paths] if isinstance(paths, str | Path) else paths, options, stack)
+        sources = open_logs(paths, options, stack)
         intake = stack.enter_context(log_reader(sources, options, Account(report, options.limit)))
         columns = ["body" if name == REF else name for name in output_columns(intake.readings)]
         for kept in wanted(intake.rows(), options.filter, options.timezone, report):

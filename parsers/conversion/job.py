@@ -8,14 +8,23 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, get_args
+from typing import Any, BinaryIO, Final, Literal, get_args
 
 import polars as pl
 
 from logreplay.core import FORKED_THREADS
 from logreplay.core.bodies import REF, beside
-from logreplay.core.errors import LogreplayError, TooManyRejects
-from logreplay.core.files import FULL, NewFile, check_distinct, check_named_once, is_part, is_stream, scratch_folder
+from logreplay.core.errors import LogreplayError, TooManyRejects, UsageError
+from logreplay.core.files import (
+    FULL,
+    NewFile,
+    check_distinct,
+    check_named_once,
+    is_part,
+    is_stream,
+    path_given,
+    scratch_folder,
+)
 from logreplay.core.headers import HEADERS
 from logreplay.core.quantities import iso
 from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
@@ -85,7 +94,7 @@ def output_for(log: str | Path, to: str = "") -> Path:
 
 
 def convert(
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     output: str | Path,
     options: ConvertOptions | None = None,
     progress: Progress | None = None,
@@ -97,8 +106,8 @@ def convert(
     result. (A kill leaves such files, ``.part.NAME*``, behind; the next conversion to that name replaces them.)
 
     Args:
-        paths: plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard input. Or normalized CSVs
-            (also Parquet files of them), which are merged with all their columns.
+        paths: one log or several, plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard
+            input. Or normalized CSVs (also Parquet files of them), which are merged with all their columns.
         output: the file to make; ``-`` is standard output.
         options: options of the conversion.
         progress: called about once a block.
@@ -112,8 +121,8 @@ def convert(
             read, output exists or cannot be written, disk full. Only a reject file that the options name is kept.
         TooManyRejects: more lines were rejected than the options allow.
     """
-    options = options or ConvertOptions()
-    target = None if str(output) == "-" else Path(output)
+    paths, options = check_given(paths, options), options or ConvertOptions()
+    target = None if str(output) == "-" else path_given(output, "output")
     owner = _owner(target)
     with ExitStack() as stack:
         if target and (target.is_dir() or not target.name):
@@ -180,6 +189,22 @@ def _check_fits(options: ConvertOptions, executor: Executor | None, why: str) ->
     }
     if option := next((name for name, value in said.items() if value), None):
         raise LogreplayError(f"{option} and {why}; leave it out")
+
+
+def check_given(paths: object, options: object) -> Sequence[str | Path]:
+    """Return the logs that a program names, one or several; check that they are paths, and the options too.
+
+    Raises:
+        UsageError: they are something else.
+    """
+    if options is not None and not isinstance(options, ConvertOptions):
+        raise UsageError(f"options={options!r}: expected ConvertOptions", ("options",))
+    named: list[Any] = [paths] if isinstance(paths, str | os.PathLike) or not isinstance(paths, Sequence) else [*paths]
+    if not named:
+        raise UsageError(f"paths={paths!r}: name a log", ("paths",))
+    for each in named:
+        path_given(each, "paths")
+    return named
 
 
 def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack) -> list[BlockSource]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import logreplay
+from logreplay.plan_result import PlanResult
 
 LINE = '10.0.0.{n} - - [01/Jan/2026:00:00:0{n} +0000] "GET {url} HTTP/1.1" 200 {n}\n'
 
@@ -133,6 +134,17 @@ def test_logs_are_named_by_paths_of_any_kind(log: Path, tmp_path: Path) -> None:
     with os.scandir(tmp_path) as entries:
         entry = next(each for each in entries if each.name == "access.log")
     assert logreplay.convert(entry).converted == 4
+
+
+def test_the_contents_of_a_log_and_a_refused_plan_are_saved_in_a_folder_that_is_returned(
+    log: Path, tmp_path: Path
+) -> None:
+    """They returned None, and other results the path."""
+    contents = logreplay.inspect(log)
+    for result, file in ((contents, "report.html"), (PlanResult(log=contents, refusal="no"), "plan.json")):
+        folder = result.save(tmp_path / "new" / file[:4])
+        assert folder == tmp_path / "new" / file[:4]
+        assert (folder / file).exists()
 
 
 def test_what_inspect_returns_is_told_in_one_line_and_can_be_a_key(log: Path) -> None:

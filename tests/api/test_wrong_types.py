@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import logreplay
+from logreplay import analysis, parsers
 from logreplay.options.keywords import read
 from logreplay.options.table import options_of
 
 TARGET = "http://127.0.0.1:1"
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/a,200,GET\n"
+AXES = Figure().add_subplot()
 NO_VALUE: Any = object()
 WRONG: tuple[Any, ...] = (
     NO_VALUE, [], {}, b"x", b"\xff", memoryview(b"x"), 1 + 2j, float("nan"), float("inf"), -1, 10**400, "9" * 5000,
@@ -45,6 +48,41 @@ READINGS: dict[str, Callable[[Any], object]] = {
     "place=": lambda value: logreplay.control(value, "pause"),
     "output= ": lambda value: logreplay.analyze("none.csv", output=value),
 }
+ARGUMENTS: tuple[tuple[str, Callable[[Any], object]], ...] = (
+    ("function", lambda value: logreplay.settings(value)),
+    ("path", lambda value: logreplay.settings("run", value)),
+    ("rejects", lambda value: logreplay.convert("none.log", rejects=value)),
+    ("baseline", lambda value: logreplay.compare(value, "none.csv")),
+    ("candidate", lambda value: logreplay.compare("none.csv", value)),
+    ("baseline", lambda value: logreplay.compare("none.csv", "none.csv", value, "none.csv")),
+    ("path", analysis.load),
+    ("results", analysis.seconds),
+    ("results", analysis.steps),
+    ("results", analysis.saturation),
+    ("baseline", lambda value: analysis.compare(value, "none.csv")),
+    ("candidate", lambda value: analysis.compare("none.csv", value)),
+    ("tolerance", lambda value: analysis.compare("none.csv", "none.csv", tolerance=value)),
+    ("fail_above", lambda value: analysis.compare("none.csv", "none.csv", fail_above=value)),
+    ("folder", analysis.pairs),
+    ("folder", analysis.differences),
+    ("tps", lambda value: analysis.capacity("none.csv", tps=value, within=0.1)),
+    ("within", lambda value: analysis.capacity("none.csv", tps=5, within=value)),
+    ("headroom", lambda value: analysis.capacity("none.csv", tps=5, within=0.1, headroom=value)),
+    ("survive", lambda value: analysis.capacity("none.csv", tps=5, within=0.1, survive=value)),
+    ("results", lambda value: analysis.hockey_stick(AXES, value)),
+    ("slo", lambda value: analysis.hockey_stick(AXES, "none.csv", slo=value)),
+    ("results", lambda value: analysis.picture(AXES, value, "timeline")),
+    ("runs", lambda value: analysis.overlay(AXES, value)),
+    ("runs", lambda value: analysis.overlay(AXES, {"a": value})),
+    ("slo", lambda value: analysis.overlay(AXES, {"a": "none.csv"}, slo=value)),
+    ("found", lambda value: analysis.changes(AXES, value)),
+    ("paths", parsers.read_log),
+    ("paths", lambda value: next(parsers.iter_log(value))),
+    ("paths", lambda value: parsers.convert(value, "none.csv")),
+    ("output", lambda value: parsers.convert("none.log", value)),
+    ("options", lambda value: parsers.read_log("none.log", value)),
+)
+"""Calls with a wrong value, each after the name of its argument; the other arguments name no file that is there."""
 
 
 @pytest.mark.parametrize("function", ["run", "sweep", "find", "duet"])
@@ -71,6 +109,48 @@ def test_each_argument_refuses_what_it_cannot_take(name: str, tmp_path: Path, mo
         if name != "log" and isinstance(value, list | bytes | complex):
             assert isinstance(refused.value, logreplay.UsageError)
             assert str(refused.value).startswith(f"{name}=")
+
+
+@pytest.mark.parametrize(("name", "call"), ARGUMENTS)
+def test_each_argument_of_what_reads_refuses_what_it_cannot_take_by_its_name(
+    name: str, call: Callable[[Any], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most of them ended in an AttributeError or a TypeError from inside."""
+    monkeypatch.chdir(tmp_path)
+    for value in (*WRONG, 5, object()):
+        with pytest.raises(logreplay.LogreplayError) as refused:
+            call(value)
+        if not isinstance(value, str | Path | int | np.integer | list | dict):
+            assert isinstance(refused.value, logreplay.UsageError)
+            assert str(refused.value).startswith(f"{name}=")
+            assert refused.value.parameters == (name,)
+    assert not list(tmp_path.iterdir())
+
+
+def test_each_argument_of_what_a_result_can_do_refuses_what_it_cannot_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An array of Axes, as `subplots` returns several, ended in an AttributeError."""
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text(LOG.replace(",0,0,0,5,", ",0.1,0,0,5,"))
+    contents, result = logreplay.inspect("log.csv"), logreplay.analyze("log.csv")
+    calls: list[tuple[str, Callable[[Any], object]]] = [
+        ("ax", lambda value: result.plot(ax=value)),
+        ("kind", lambda value: result.plot(value)),
+        ("slo", lambda value: result.plot(slo=value)),
+        ("linear", lambda value: result.plot(linear=value)),
+        ("path", lambda value: result.save(value)),
+        ("force", lambda value: result.save("new.csv", force=value)),
+        ("ax", lambda value: contents.plot(value)),
+        ("folder", lambda value: contents.save(value)),
+        ("force", lambda value: contents.save("new", force=value)),
+    ]
+    for name, call in calls:
+        for value in (each for each in WRONG if not isinstance(each, str | Path | int | np.integer)):
+            with pytest.raises(logreplay.UsageError, match=f"^{name}=") as refused:
+                call(value)
+            assert refused.value.parameters == (name,)
+    assert [each.name for each in tmp_path.iterdir()] == ["log.csv"]
 
 
 @pytest.mark.parametrize("name", READINGS)

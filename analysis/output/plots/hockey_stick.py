@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import polars as pl
 from matplotlib import rc_context, rcdefaults, rcParams
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -24,10 +25,10 @@ from logreplay.analysis.format_time import show, show_range, show_rate
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Bools, Floats
 from logreplay.analysis.verdict.saturation import first_lasting
 from logreplay.analysis.verdict.stability import MIX, VOID
+from logreplay.core.errors import UsageError
 from logreplay.core.masking import safe_to_show
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.legend import Legend
 
@@ -74,7 +75,7 @@ def style(changes: Mapping[Any, Any]) -> Iterator[None]:
 
 
 def figure(
-    draw: Callable[["Axes"], object],
+    draw: Callable[[Axes], object],
     *,
     size: tuple[float, float] = (9.0, 5.5),
     changes: Mapping[Any, Any] = MappingProxyType({}),
@@ -85,6 +86,22 @@ def figure(
         FigureCanvasAgg(made)
         draw(made.add_subplot())
         return made
+
+
+def axes_given(ax: object) -> Axes:
+    """Return the Axes that a program gives.
+
+    Raises:
+        UsageError: it is something else, such as the array of several that ``subplots`` returns.
+    """
+    if not isinstance(ax, Axes):
+        raise UsageError(f"ax={type(ax).__name__}: expected one Axes of Matplotlib, such as plt.gca()", ("ax",))
+    return ax
+
+
+def drawn(draw: Callable[[Axes], Axes], ax: object) -> Figure | Axes:
+    """Draw on the Axes that a program gives, which are returned; or as a figure of its own if they are None."""
+    return figure(draw) if ax is None else draw(axes_given(ax))
 
 
 def save(made: Figure, path: str | Path) -> Path:
@@ -120,7 +137,7 @@ def _mostly(steps: pl.DataFrame, *verdicts: str) -> Bools:
 
 
 def hockey_stick(
-    ax: "Axes",
+    ax: Axes,
     seconds: pl.DataFrame,
     steps: pl.DataFrame,
     *,
@@ -130,7 +147,7 @@ def hockey_stick(
     onset: Mapping[str, Any] | None = None,
     slo: float | None = None,
     linear: bool = False,
-) -> "Axes":
+) -> Axes:
     """Draw response time against offered rate: a dot for each second, a curve for each percentile of the steps.
 
     Curves are solid among the rates that the target carried and among those that it did not. Between the two they are
@@ -230,7 +247,7 @@ def percentiles_by_rate(steps: pl.DataFrame, middle: str) -> list[tuple[str, Flo
     return found
 
 
-def _curve(ax: "Axes", rate: Floats, times: Floats, known: Bools, wall: int, look: tuple[str, str, str]) -> None:
+def _curve(ax: Axes, rate: Floats, times: Floats, known: Bools, wall: int, look: tuple[str, str, str]) -> None:
     """Draw a percentile: a line on each side of the wall, dashes across it, hollow points where it is not known."""
     name, style, marker = look
     ax.plot([], [], color=BLUE, ls=style, marker=marker, ms=4, label=name)
@@ -251,7 +268,7 @@ def rates_failed(steps: pl.DataFrame, name: str) -> Floats:
     return np.asarray(rate[np.isinf(times)])
 
 
-def _failed(ax: "Axes", steps: pl.DataFrame) -> None:
+def _failed(ax: Axes, steps: pl.DataFrame) -> None:
     """Mark at the top of the picture the rates at which a percentile falls on a failed request."""
     for name, height, marker in (("p99", 0.955, "s"), ("p95", 0.925, "^")):
         rates = rates_failed(steps, name)
@@ -261,7 +278,7 @@ def _failed(ax: "Axes", steps: pl.DataFrame) -> None:
                        label=f"{name} failed: it falls on a failed request")  # fmt: skip
 
 
-def legend_below(ax: "Axes") -> None:
+def legend_below(ax: Axes) -> None:
     """Move the legend below the axes, off the points, where a layout makes room for it; elsewhere it stays."""
     legend, made = ax.get_legend(), ax.get_figure(root=True)
     if legend is None or made is None or not made.get_layout_engine():
@@ -272,7 +289,7 @@ def legend_below(ax: "Axes") -> None:
     made.legend(handles, labels, loc="outside lower left", ncols=columns, fontsize=size, framealpha=0.0)
 
 
-def _legend_of_marks(ax: "Axes", wall: bool, hollow: bool) -> None:
+def _legend_of_marks(ax: Axes, wall: bool, hollow: bool) -> None:
     """Name in the legend what the dashes and the hollow points mean, where there are any."""
     if wall:
         ax.plot([], [], color=GREY, ls=(0, (2, 3)), lw=0.9, label="last stable to first overloaded: not measured")
@@ -280,7 +297,7 @@ def _legend_of_marks(ax: "Axes", wall: bool, hollow: bool) -> None:
         ax.plot([], [], color=BLUE, marker="s", mfc="white", ms=5, lw=0, label="too few requests (p99: longest)")
 
 
-def _dots(ax: "Axes", offered: Floats, median: Floats, name: str) -> None:
+def _dots(ax: Axes, offered: Floats, median: Floats, name: str) -> None:
     """Draw one dot a second, and crosses at the top where most requests failed."""
     answered, failed = np.isfinite(median), np.isinf(median)
     ax.scatter(offered[answered], median[answered], s=7, color=GREY, alpha=0.55, lw=0,
@@ -290,9 +307,7 @@ def _dots(ax: "Axes", offered: Floats, median: Floats, name: str) -> None:
                    transform=ax.get_xaxis_transform(), label="one second in which most failed")  # fmt: skip
 
 
-def _marks(
-    ax: "Axes", saturation: Mapping[str, Any] | None, onset: Mapping[str, Any] | None, slo: float | None
-) -> None:
+def _marks(ax: Axes, saturation: Mapping[str, Any] | None, onset: Mapping[str, Any] | None, slo: float | None) -> None:
     """Draw saturation and onset with their ranges, and the bound; told apart by line style too."""
     for name, bend, colour, style in (("saturation", saturation, ORANGE, "-"), ("onset", onset, PURPLE, "-.")):
         if bend and bend.get("found"):
@@ -304,7 +319,7 @@ def _marks(
 
 
 def finish(
-    ax: "Axes",
+    ax: Axes,
     horizontal: str,
     vertical: str,
     corner: Literal["upper left", "lower right"] = "upper left",
@@ -323,7 +338,7 @@ def drawable(name: str, longest: int) -> str:
     return drawn if len(drawn) <= longest else f"{drawn[: longest - 1]}…"
 
 
-def logarithmic(ax: "Axes") -> None:
+def logarithmic(ax: Axes) -> None:
     """Make the vertical axis logarithmic, if any line holds a value that can be shown on it."""
     if any(np.any(np.asarray(line.get_ydata(), dtype=np.float64) > 0) for line in ax.get_lines()):
         ax.set_yscale("log")
@@ -359,7 +374,7 @@ def _top(finite: Floats, slo: float | None, linear: bool) -> float:
     return min(highest, 5 * slo if slo else 30 * floor) * 1.05
 
 
-def _hatch_void(ax: "Axes", limited: list[tuple[float, float, float]]) -> None:
+def _hatch_void(ax: Axes, limited: list[tuple[float, float, float]]) -> None:
     """Hatch the rates at which this machine, not the target, was measured."""
     if not limited:
         return
