@@ -21,7 +21,7 @@ from support.command_line import COMMAND, MEASURED, started, typed, wait_for_row
 
 pytestmark = pytest.mark.slow
 
-RATES = "20,40,60,80,50"
+RATES = "20,60,40"
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
     f"2026-01-01,00:00:{second:02}.000000,0.01,0,0,10,/{second},200,GET\n" for second in range(30)
 )
@@ -86,9 +86,9 @@ def test_a_sweep_killed_in_the_middle_ends_with_the_same_table(log: Path, target
         time.sleep(0.02)
     first.kill()
     first.communicate()
-    assert scan(killed / "results.csv").select(pl.len()).collect().item() >= 90
+    assert scan(killed / "results.csv").select(pl.len()).collect().item() >= 120
     said = swept(log, target, "--resume", killed, "--keep-going")
-    assert f"{killed}: 2 of 5 steps already done; resuming" in said
+    assert f"{killed}: 2 of 3 steps already done; resuming" in said
     sent = json.loads((killed / "summary.json").read_text())["requests"]["sent"]
     assert f"all steps: sent {sent} = ok " in said, "it counted the resumed steps only"
     swept(log, target, "-o", whole, "--keep-going")
@@ -98,12 +98,12 @@ def test_a_sweep_killed_in_the_middle_ends_with_the_same_table(log: Path, target
     assert rows[0].equals(rows[1])
 
 
-@pytest.mark.parametrize(("step", "rate"), [(0, 60), (2, 40)])
+@pytest.mark.parametrize(("step", "rate"), [(0, 60), (1, 40)])
 def test_a_sweep_that_loses_a_worker_is_invalid_says_what_was_lost_and_is_completed_by_resuming(
     log: Path, target: str, tmp_path: Path, step: int, rate: int
 ) -> None:
-    folder, words = tmp_path / "sweep", ("--keep-going", "--workers", "2")
-    first = begun(log, target, "-o", folder, *words, rates="60,20,40")
+    folder, words = tmp_path / "sweep", ("--keep-going", "--workers", "2", "--for", "3s")  # it is to be lost within one
+    first = begun(log, target, "-o", folder, *words, rates="60,40")
     wait_until(lambda: finished_steps(folder) == step and step in steps_of(folder))
     os.kill(workers_of(first.pid)[1], signal.SIGKILL)
     said = said_by(first, 3)
@@ -115,10 +115,10 @@ def test_a_sweep_that_loses_a_worker_is_invalid_says_what_was_lost_and_is_comple
     assert "failed to" not in said
     assert summary["requests"]["unexpected"] == summary["requests"]["dropped"] > 0
     assert f"a worker was lost: repeat its step with --resume {folder}" in said
-    swept(log, target, "--resume", folder, *words, rates="60,20,40")
+    swept(log, target, "--resume", folder, *words, rates="60,40")
     again = json.loads((folder / "summary.json").read_text())
     assert again["requests"]["dropped"] == 0
-    assert [each["rate"] for each in again["steps"]] == [60, 20, 40]
+    assert [each["rate"] for each in again["steps"]] == [60, 40]
     assert "shard_lost" not in {finding["code"] for finding in again["findings"]}
 
 
@@ -131,7 +131,7 @@ def steps_of(folder: Path) -> list[int]:
 
 def test_a_sweep_that_loses_a_worker_while_it_warms_up_makes_no_step(log: Path, target: str, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
-    first = begun(log, target, "-o", folder, "--workers", "2", "--warmup", "9s", rates="60,20,40")
+    first = begun(log, target, "-o", folder, "--workers", "2", "--warmup", "9s", rates="60,40")
     wait_for_rows(folder / "warmup.csv")
     os.kill(workers_of(first.pid)[0], signal.SIGKILL)
     assert "no judged request was sent: lost worker 1 of 2" in said_by(first, 1)
