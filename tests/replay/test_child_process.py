@@ -34,20 +34,10 @@ def test_signals_to_the_whole_group_are_left_to_the_parent_from_the_first_instan
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "0 True\n", "")
 
 
-@pytest.mark.parametrize(
-    ("words", "given"),
-    [
-        (["script.py"], None),
-        pytest.param(["-c", WORKERS], None, marks=pytest.mark.slow),
-        pytest.param(["-"], WORKERS, marks=pytest.mark.slow),
-    ],
-    ids=["script", "-c", "stdin"],
-)
-def test_workers_start_from_a_script_without_a_guard_and_run_no_file_of_its_folder(
-    words: list[str], given: str | None, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("word", ["script.py", pytest.param("-", marks=pytest.mark.slow)])
+def test_workers_start_from_a_script_without_a_guard_and_run_no_file_of_its_folder(word: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(WORKERS)
     (tmp_path / "aiofiles.py").write_text("raise SystemExit(9)")
-    command = [sys.executable, *words]
+    command, given = [sys.executable, word], WORKERS if word == "-" else None
     ended = subprocess.run(command, cwd=tmp_path, input=given, capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, RAN, "")

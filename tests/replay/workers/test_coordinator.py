@@ -93,7 +93,7 @@ async def on_processes(
 
 
 def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, target: str) -> None:
-    plan, parted = (Plan(Requests(sample), Constant(500, 2.5)) for _ in range(2))
+    plan, parted = (Plan(Requests(sample), Constant(500, 1.7)) for _ in range(2))
     alone = MemoryResults()
     one = asyncio.run(replay(plan, sender_to(target)(), alone))
     two, rows, seen = asyncio.run(on_processes(2, parted, target))
@@ -104,7 +104,7 @@ def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, targe
     assert parted.requests.left_out == plan.requests.left_out
     ends = rows.select(pl.sum_horizontal("scheduled", *RESPONSE_PARTS)).to_series()
     assert ends.is_sorted()
-    assert seen[-1].scheduled > 500
+    assert seen[-1].scheduled > 300
     assert (seen[-1].counters.response.quantile(0.5) or 0) > 0
 
 
@@ -158,20 +158,11 @@ def test_a_sweep_begins_each_step_at_one_instant_in_all_workers_and_ends_when_on
         assert part["offered"].unique().to_list() == [outcome.offered]
 
 
-def test_users_of_a_closed_loop_are_shared_out(sample: Path, target: str) -> None:
-    async def main() -> tuple[Outcome, pl.DataFrame]:
-        results = MemoryResults()
-        async with Coordinator(processes(2), sender_to(target), results, closed=True) as coordinator:
-            return await coordinator.run(Plan(Requests(sample), Users(5, 0.01, requests=300))), results.frame
-
-    outcome, rows = asyncio.run(main())
-    identities_hold(outcome, rows)
-    assert outcome.scheduled == 300
-    assert sorted(rows["seq"]) == list(range(300))
-
-
-def test_users_who_come_unequally_far_leave_numbers_to_the_next_plan(sample: Path, target: str) -> None:
-    plans = [Plan(Requests(sample), Users(3, 0.001, 0.3), step=step) for step in range(3)]
+def test_users_are_shared_out_and_leave_numbers_to_the_next_plan_though_they_come_unequally_far(
+    sample: Path, target: str
+) -> None:
+    plans = [Plan(Requests(sample), Users(5, 0.01, requests=300))]
+    plans += [Plan(Requests(sample), Users(3, 0.001, 0.3), step=step) for step in (1, 2, 3)]
 
     async def main() -> tuple[list[Outcome], pl.DataFrame]:
         results = MemoryResults()
@@ -179,6 +170,10 @@ def test_users_who_come_unequally_far_leave_numbers_to_the_next_plan(sample: Pat
             return [await coordinator.run(plan) for plan in plans], results.frame
 
     outcomes, rows = asyncio.run(main())
+    first = rows.filter(pl.col("step") == 0)
+    identities_hold(outcomes[0], first)
+    assert outcomes[0].scheduled == 300
+    assert sorted(first["seq"]) == list(range(300))
     assert rows.height == sum(outcome.scheduled for outcome in outcomes)
     assert rows["seq"].n_unique() == rows.height
 
@@ -202,7 +197,9 @@ def test_a_limit_in_flight_is_shared_by_all() -> None:
         Coordinator(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), limits=Limits(max_in_flight=1))
 
 
-def test_connections_of_http2_are_shared_by_all(tmp_path: Path) -> None:
+def test_a_run_with_workers_is_a_run_and_all_share_the_connections_of_http2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The limit holds for all workers together, as those on requests in flight and on users do."""
     carrying = set()
 
@@ -214,24 +211,16 @@ def test_connections_of_http2_are_shared_by_all(tmp_path: Path) -> None:
     urls.write_text("/ok\n")
     with beside(partial(http2_server, answers={"/ok": noted})) as server:
         sending = ["run", str(urls), server.url, "--tps", "100", "--for", "1s", "-q", "-o", str(tmp_path / "r.csv")]
-        assert run([*sending, *limits]) in (0, 3)
+        assert run([*sending, "--json", *limits]) in (0, 3)  # a busy machine may make it no measurement
     assert len(carrying) == 2
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["requests"]["scheduled"] == summary["requests"]["sent"] == 100
+    assert sorted(scan(tmp_path / "r.csv").collect()["seq"]) == list(range(100))
 
 
 def test_too_few_connections_for_the_workers_are_refused() -> None:
     with pytest.raises(LogreplayError, match="at most 1 connection cannot be shared by 2 workers"):
         Coordinator(processes(2), sender_to("http://127.0.0.1:1"), MemoryResults(), connections=1)
-
-
-def test_run_with_workers_is_a_run(
-    sample: Path, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "r.csv"
-    arguments = ["run", sample, target, "--tps", 300, "--for", "1s", "--workers", 2, "-o", path, "--json", "-q"]
-    assert run([str(argument) for argument in arguments]) in (0, 3)  # a busy machine may make it no measurement
-    summary = json.loads(capsys.readouterr().out)
-    assert summary["requests"]["scheduled"] == summary["requests"]["sent"] == 300
-    assert sorted(scan(path).collect()["seq"]) == list(range(300))
 
 
 @pytest.mark.parametrize("several", ["--workers 4", "--cluster local:2"])
@@ -297,7 +286,7 @@ def test_crash_stops_all_workers_at_the_first_failure(
     assert scan(tmp_path / "r.csv").collect().height < 300
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_to_the_whole_group_ends_the_run_in_good_order(
     sample: Path, target: str, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -52,7 +52,7 @@ def replayed(*arguments: object) -> int:
 
 
 WAYS = [
-    (), ("--sender", "aiohttp"), ("--by-client",), ("--http", "2"), ("--http", "2", "--by-client"), ("--workers", "2"),
+    (), ("--sender", "aiohttp"), ("--by-client",), ("--http", "2"), ("--http", "2", "--by-client"),
     ("--vusers", "2"), pytest.param(("--cluster", "local:2"), marks=pytest.mark.slow),
 ]  # fmt: skip
 
