@@ -31,10 +31,19 @@ from support.virtual_time import OneServerQueue, OneStream, VirtualTimeLoop, run
 AT_ONCE = Limits(max_in_flight=1)
 
 
+NOT_READY_S = feed._NOT_READY_S
+
+
 @pytest.fixture(autouse=True)
 def _the_log_is_read_in_no_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread reads it: on a busy machine, virtual time would pass meanwhile."""
     monkeypatch.setattr(feed, "_NOT_READY_S", 0)
+
+
+@pytest.fixture
+def _in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop rests while the thread reads, instead of holding it up."""
+    monkeypatch.setattr(feed, "_NOT_READY_S", NOT_READY_S)
 
 
 class OneSlowClient(OneServerQueue):
@@ -214,6 +223,7 @@ async def stopped_soon(plan: Plan, ready: Callable[[], bool] = lambda: True) -> 
         return await engine.run(plan)
 
 
+@pytest.mark.usefixtures("_in_real_time")
 def test_a_followed_log_that_does_not_grow_at_the_stop_lacks_no_rows(log: Path) -> None:
     class Idle(Plan):
         def __iter__(self) -> Iterator[Chunk]:
@@ -226,6 +236,7 @@ def test_a_followed_log_that_does_not_grow_at_the_stop_lacks_no_rows(log: Path) 
     assert (outcome.scheduled, "rows_missing" in codes(outcome)) == (100 + 2 * CHUNK_ROWS, False)
 
 
+@pytest.mark.usefixtures("_in_real_time")
 def test_an_error_of_the_log_behind_the_requests_that_were_held_back_is_raised(log: Path) -> None:
     class Damaged(Plan):
         def __iter__(self) -> Iterator[Chunk]:
@@ -236,6 +247,7 @@ def test_an_error_of_the_log_behind_the_requests_that_were_held_back_is_raised(l
         asyncio.run(stopped_soon(Damaged(Requests(log, loop=True), Constant(1_000_000))))
 
 
+@pytest.mark.usefixtures("_in_real_time")
 def test_a_hook_is_not_called_for_requests_that_were_not_read_when_the_run_was_stopped(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +295,7 @@ def test_users_that_are_stopped_have_nothing_that_was_due(log: Path) -> None:
     assert (outcome.health.verdict, outcome.scheduled) == (RunVerdict.VALID, outcome.counters.ok)
 
 
+@pytest.mark.usefixtures("_in_real_time")
 def test_a_log_that_is_read_on_after_its_last_request_was_sent_is_no_delay(log: Path) -> None:
     """So it is with a log that is followed, or where a filter takes none of the later requests."""
 

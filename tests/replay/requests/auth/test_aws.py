@@ -16,7 +16,7 @@ from logreplay.replay.schedules.rates import Constant, Limited
 from support.aws_signature import check_signature, headers_of
 from support.background_server import beside
 from support.raw_server import ANSWERS, raw_server, response, sends
-from support.shaped_replay import both_senders, server_saw, shaped, written
+from support.shaped_replay import server_saw, shaped, written
 
 pytest.importorskip("botocore", reason="needs the extra `aws`")
 
@@ -49,9 +49,15 @@ def log(tmp_path: Path) -> Path:
     )
 
 
-@both_senders
-@pytest.mark.parametrize("service", ["s3", "execute-api"])
-@pytest.mark.parametrize("token", ["", "a-session-token/+="])
+@pytest.mark.parametrize(
+    ("sender", "service", "token"),
+    [
+        ("wire", "s3", ""),
+        ("wire", "execute-api", "a-session-token/+="),
+        ("aiohttp", "s3", "a-session-token/+="),
+        ("aiohttp", "execute-api", ""),
+    ],
+)
 def test_a_server_finds_each_signature_right(
     log: Path, sender: str, service: str, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,19 +142,18 @@ Over = Callable[[Path, float | None], Coroutine[Any, Any, Stalled]]
 
 
 @OVER_BOTH
-def test_what_waits_for_its_client_does_not_count_as_sent_yet(tmp_path: Path, over: Over) -> None:
-    """It counted, and the requests sent became fewer when those that waited were given up."""
-    _, _, seen = asyncio.run(over(log_of(tmp_path / "log.csv", 1, 20), 0.4))
+def test_who_waits_does_not_count_as_sent_yet_and_is_not_sent_a_time_out_after_the_end_of_the_load(
+    tmp_path: Path, over: Over
+) -> None:
+    """It counted, and the requests sent became fewer when those that waited were given up.
+
+    Each of the twenty requests of the client waited for the time-out of the one before it.
+    """
+    outcome, rows, seen = asyncio.run(over(log_of(tmp_path / "log.csv", 1, 20), 0.4))
     on_the_way = [now for now in seen if now.in_flight > 1]
     assert len(on_the_way) > 10
     assert {now.in_flight - now.waiting for now in on_the_way} <= {0, 1}
     assert max(now.sent for now in seen if now.elapsed < 0.15) <= 1
-
-
-@OVER_BOTH
-def test_who_waits_a_time_out_after_the_end_of_the_load_is_not_sent(tmp_path: Path, over: Over) -> None:
-    """Each of the twenty requests of the client waited for the time-out of the one before it."""
-    outcome, rows, _ = asyncio.run(over(log_of(tmp_path / "log.csv", 1, 20), 0.4))
     counters = outcome.counters
     assert outcome.scheduled == rows.height == counters.ended == 20
     assert (counters.sent, counters.net_error, counters.failed) == (counters.errors["timeout"],) * 3
