@@ -288,6 +288,8 @@ def analyze_once(
     if output is None and trace_url:
         raise UsageError("--trace-url needs -o: the links are written into its report")
     path = sources.locate(given)
+    if output is not None and Path(output).is_file():
+        raise LogreplayError(f"{output}: is a file; name a folder with -o")
     if output is not None and not force and not (Path(output).is_dir() and not any(Path(output).iterdir())):
         check_absent(Path(output))
     with cluster_executor(cluster) as executor:

@@ -146,7 +146,7 @@ def run(arguments: list[str]) -> int:
             error = click.BadParameter(error.message + source, error.ctx, error.param, error.param_hint)
         said = StringIO()
         error.show(said)
-        say(_shown(said.getvalue(), arguments).removesuffix("\n"))
+        say(_shown(said.getvalue().replace("\n\t", "\n  "), arguments).removesuffix("\n"))
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return _interrupted(arguments)

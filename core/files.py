@@ -181,7 +181,13 @@ def fresh_file(path: Path) -> BinaryIO:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder of results, with those above it, if it is not there."""
+    """Make a folder of results, with those above it, if it is not there.
+
+    Raises:
+        LogreplayError: it is the address of a store, which as a path would be a folder ``s3:``.
+    """
+    if is_address(path.as_posix().replace(":/", "://", 1)):
+        raise LogreplayError(f"{path}: results are written to folders of this machine, not to a store; name one")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=_MODES["folder"], exist_ok=True)
 
@@ -412,8 +418,13 @@ def reason(error: Exception) -> str:
 
 def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError:
     """Return the error for an option whose file cannot be written: the reason, and what to do."""
-    missing = error.errno == errno.ENOENT and not path.parent.is_dir()
+    if error.errno == errno.EEXIST and (file := next(filter(Path.is_file, (path, *path.parents)), None)):
+        named = f"{path}:" if file == path else f"{path}: {file}"
+        return LogreplayError(f"{named} is a file; name a folder{f' with {option}' if option else ''}")
+    missing = error.errno in (errno.ENOENT, errno.ENOTDIR) and not path.parent.is_dir()
+    in_store = is_address(path.as_posix().replace(":/", "://", 1))
     reason = f"there is no folder {path.parent}" if missing else why(error, option)
+    reason = "results are written to files of this machine, not to a store" if missing and in_store else reason
     remedy = "" if error.errno in FULL else f"; choose another with {option}" if option else "; use another folder"
     if error.errno == errno.ELOOP and error.filename:
         reason, remedy = f"{error.filename} is a link", f"; remove it{_or_another(option)}"

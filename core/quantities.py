@@ -89,6 +89,8 @@ def seconds_of(text: str) -> float:
 
 def pause_of(text: str) -> float:
     """Read a duration, or 0 for none."""
+    if _sum_of(text) is None:
+        raise ValueError(f"{text!r}: expected a duration, such as 300ms, 10s or 5m, or 0 ({TIME_UNITS})")
     return 0.0 if _sum_of(text) == 0 else seconds_of(text)
 
 

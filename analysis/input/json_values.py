@@ -33,7 +33,7 @@ class JsonValue:
         try:
             return cls(file, json.loads(file.read_bytes()), remedy)
         except OSError as error:
-            raise LogreplayError(f"{file}: cannot be read: {error.strerror}") from None
+            raise LogreplayError(f"{file}: cannot be read: {error.strerror}; {remedy}") from None
         except (ValueError, RecursionError) as error:
             raise LogreplayError(f"{file}: is not JSON ({error}); {remedy}") from None
 

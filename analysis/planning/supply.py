@@ -93,7 +93,7 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
     """
     rows = sources.locate(results)
     if not rows.exists():
-        raise LogreplayError(f"{results}: no result log is in it; name the folder of a search or a sweep")
+        raise LogreplayError(f"{results}: no such file or folder; name the folder of a search or a sweep")
     summary = checked_summary(rows, "search again")
     if "slo" in summary.value:
         if summary[UNFINISHED].value:

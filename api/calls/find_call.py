@@ -65,7 +65,8 @@ class FindCall(CallOfOneTarget):
 
     def checked(self) -> Self:
         """Refuse values that exclude each other; return the same, with one worker where others of them need that."""
-        fewest = {"--start": int(self.goal.start)} if self.vusers else {}
+        goal = self.goal
+        fewest = {"--start": int(goal.start)} if self.vusers else {}
         return replace(self, sender_rules=self.reconciled(users=fewest, numbered="find"))
 
     @property

@@ -18,9 +18,9 @@ _FIRST: Final = b'.TH "LOGREPLAY'
 
 
 @click.command(cls=Checked)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script for SHELL that completes commands, options and their values.
+    """Print a script for SHELL, which is bash, zsh or fish, that completes commands, options and their values.
 
     \b
     Example:
@@ -53,6 +53,8 @@ def man(command: str | None, output: Path | None) -> None:
     assert isinstance(root, click.Group)
     if command is not None and command not in root.commands:
         raise click.UsageError(f"{command!r} is not a command; the commands are {', '.join(root.commands)}")
+    if command is not None and output is not None:
+        raise click.UsageError("COMMAND and -o exclude each other: -o writes the pages of all commands; leave out one")
     if output is None:
         print_result(page(root, command or "").removesuffix("\n"))
         return

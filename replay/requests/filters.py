@@ -107,7 +107,7 @@ class FromRow:
         return str(self.row)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return leave_out(frame, pl.col("row") < self.row, "before the beginning")
+        return leave_out(frame, pl.col("row") < self.row, "before --from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class FromTime:
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         early = pl.col("start").is_null() | (pl.col("start") < naive_utc(self.instant))
-        return leave_out(frame, early, "before the beginning")
+        return leave_out(frame, early, "before --from")
 
 
 @dataclass(frozen=True, slots=True)

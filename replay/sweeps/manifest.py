@@ -124,7 +124,8 @@ class Manifest:
                 _of(str, value["log"]),
             )
         except OSError:
-            raise LogreplayError(f"{folder}: holds no sweep that could be resumed: there is no {NAME}") from None
+            why = f"holds no sweep that could be resumed: there is no {NAME}" if folder.is_dir() else "is not a folder"
+            raise LogreplayError(f"{folder}: {why}; name the folder of a sweep with --resume") from None
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _damaged(folder) from None
 

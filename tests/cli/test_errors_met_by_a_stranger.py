@@ -63,7 +63,21 @@ def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("convert access.log -o new.csv --rejects .", ".: is a folder; give the name of a file with --rejects"),
         ("calibrate --trial 1us", "--trial 0.001ms: too short; expected at least 50ms"),
         ("control nosuch pause", "nosuch: no run is controlled here; start a run with --control 'nosuch'"),
-        ("man -o access.csv", "access.csv: cannot be written: File exists; choose another with -o"),
+        ("man -o access.csv", "access.csv: is a file; name a folder with -o"),
+        (f"sweep 9 access.csv {TARGET} -o access.csv", "access.csv: is a file; name a folder with -o"),
+        (f"sweep 9 access.csv {TARGET} -o access.csv/x", "access.csv/x: access.csv is a file; name a folder with -o"),
+        ("analyze access.csv -o access.log", "access.log: is a file; name a folder with -o"),
+        (f"sweep 9 access.csv {TARGET} -o s3://b/x", "s3:/b/x: results are written to folders of this machine, not to"),
+        (f"run access.csv {TARGET} --tps 5 -o s3://b/x.csv", "results are written to files of this machine, not to a"),
+        (f"sweep 9 access.csv {TARGET} --resume nowhere", "nowhere: is not a folder; name the folder of a sweep with"),
+        (f"find nowhere.csv {TARGET}", "a bound is missing: give one, such as --p99 300ms"),
+        (f"run access.csv {TARGET} --vusers 2 --think x", "'x': expected a duration, such as 300ms, 10s or 5m, or 0 ("),
+        (
+            "capacity nowhere --demand 9 --p99 1s --machines 1",
+            "nowhere: no such file or folder; name the folder of a search or a sweep",
+        ),
+        ("man run -o new", "COMMAND and -o exclude each other: -o writes the pages of all commands; leave out one"),
+        ("completion", "Missing argument 'SHELL'. Choose from:\n  bash,\n  zsh,\n  fish"),
     ],
 )
 def test_an_error_says_what_to_do(words: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,7 +146,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_log_is_read(logrep
     done = logreplay("inspect", "nosuch.log", "-o", log)
     assert (done.exit_code, done.output) == (
         1,
-        f"Error: {log}: cannot be written: File exists; choose another with -o\n",
+        f"Error: {log}: is a file; name a folder with -o\n",
     )
 
 

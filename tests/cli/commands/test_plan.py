@@ -331,7 +331,7 @@ def test_the_page_on_files_names_each_key_of_its_json(logreplay: Logreplay, log:
             "--scaling and --prove exclude each other: one machine shares nothing",
         ),
         (["LOG", "--from", "SEARCH", "--p99", "100ms"], "is a search for p99 within 300 ms"),
-        (["LOG", "--from", "NOWHERE"], "no result log is in it"),
+        (["LOG", "--from", "NOWHERE"], "no such file or folder"),
         (["LOG", "--from", "SEARCH", "--since", "soon"], "soon"),
         (["LOG", "--from", "SEARCH", "--timezone", "Mars/Olympus"], "Mars/Olympus"),
         (["http://127.0.0.1:1"], "LOG is missing"),

@@ -70,7 +70,7 @@ ALONE = {
 
 REFUSED = {"serve": ("none.csv",), **dict.fromkeys(("duet", "find", "plan", "sweep"), ("connection refused",))}
 """For commands that would take too long, what ends them: with or without the option."""
-NOTHING_LEFT = ("not matched", "x excluded", "before the beginning", "not in the sample", "x method GET")
+NOTHING_LEFT = ("not matched", "x excluded", "before --from", "not in the sample", "x method GET")
 """Why all requests of a log are left out."""
 
 

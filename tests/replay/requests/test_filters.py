@@ -47,7 +47,7 @@ def test_a_replay_may_begin_at_a_row_or_at_an_instant(shop: Path) -> None:
     begin = FromTime(datetime(2026, 1, 1, 12, 0, 9, tzinfo=UTC))
     requests = shaped(shop, begin)
     assert targets(server_saw(requests)) == ["/end"]
-    assert requests.left_out["before the beginning"] == 9
+    assert requests.left_out["before --from"] == 9
 
 
 def test_a_sample_holds_all_requests_of_some_clients(tmp_path: Path) -> None:

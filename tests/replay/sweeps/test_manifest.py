@@ -32,7 +32,7 @@ def test_a_manifest_remembers_what_was_made_and_refuses_another_sweep(tmp_path: 
 
 
 def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
-    with pytest.raises(LogreplayError, match=r": holds no sweep that could be resumed: there is no manifest.json$"):
+    with pytest.raises(LogreplayError, match=r"there is no manifest.json; name the folder of a sweep with --resume$"):
         Manifest.read(tmp_path)
     (tmp_path / "manifest.json").write_text('{"schema": "logreplay-sweep/2"}')
     with pytest.raises(LogreplayError, match=r"manifest.json: is not a manifest of a sweep, or is damaged"):
