@@ -143,7 +143,9 @@ def run(arguments: list[str]) -> int:
 
             error = click.UsageError(refusal(error.option_name, error.ctx), error.ctx)
         if isinstance(error, click.BadParameter) and (source := where_from(error)):
-            error = click.BadParameter(error.message + source, error.ctx, error.param, error.param_hint)
+            error = click.BadParameter(
+                error.message.removesuffix(".") + source, error.ctx, error.param, error.param_hint
+            )
         said = StringIO()
         error.show(said)
         say(_shown(said.getvalue().replace("\n\t", "\n  "), arguments).removesuffix("\n"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from logreplay.cli.display.terminal import print_json, print_result, print_text, say, say_finding
 from logreplay.cli.exit_codes import of_checks
@@ -212,5 +213,10 @@ def plot(results: Sequence[Path], quiet: bool, **given: Any) -> None:
     """
     from logreplay.readings import plot_once
 
+    source = click.get_current_context().get_parameter_source("kind")
+    if len(results) > 1 and given["kind"] not in (None, "hockeystick") and source is ParameterSource.COMMANDLINE:
+        raise click.UsageError(
+            f"--kind {given['kind']} and several RESULTS exclude each other: these are hockey sticks"
+        )
     drawn, file = plot_once(results, **given)
     say(f"{drawn}: {file}", quiet=quiet)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.replay.monitor.otlp_metrics import payload
 from logreplay.replay.monitor.otlp_settings import LAST_S, OtlpSettings, PushCounts
-from logreplay.replay.monitor.presets.figures import text_of
+from logreplay.replay.monitor.presets.figures import fault_of, text_of
 from logreplay.replay.monitor.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def _posted(url: str, session: "ClientSession", body: bytes) -> tuple[str,
             after = response.headers.get("Retry-After", "")
             return text, float(after) if after.isascii() and after.isdigit() else 0.0
     except Exception as error:  # whatever a library finds wrong with a foreign answer
-        return terminal_safe(masked(str(error) or type(error).__name__), " "), None
+        return masked(fault_of(error)), None
 
 
 def _rejected(answer: str) -> str:

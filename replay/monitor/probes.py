@@ -17,9 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from logreplay.core.masking import terminal_safe
 from logreplay.replay.monitor.presets.cgroup import ControlGroup
-from logreplay.replay.monitor.presets.figures import LARGEST, Figure, Growth, Source, fetched, text_of
+from logreplay.replay.monitor.presets.figures import LARGEST, Figure, Growth, Source, fault_of, fetched, text_of
 from logreplay.replay.monitor.presets.pages import NodeExporter, PrometheusPage, StubStatus
 from logreplay.replay.monitor.presets.postgres import Postgres
 from logreplay.replay.monitor.presets.process import ProcessTree
@@ -230,7 +229,7 @@ async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[
             except TimeoutError:
                 figures = _failed(probe, f"no answer within {TIMEOUT_S:g} s")
             except Exception as error:  # whatever a library finds wrong with a foreign source
-                figures = _failed(probe, terminal_safe(str(error), " ") or type(error).__name__)
+                figures = _failed(probe, fault_of(error))
             for figure, found in figures.items():
                 if found.value is not None or found.problem:
                     name = f"{probe.name}_{figure}" if figure else probe.name

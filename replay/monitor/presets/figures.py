@@ -1,9 +1,12 @@
 """A figure of a source at one instant, its growth, and the page of a URL within bounds."""
 
+import errno
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+
+from logreplay.core.masking import terminal_safe
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -80,6 +83,13 @@ class Readable(Protocol):
 
     async def read(self, n: int = -1, /) -> bytes:
         """Return the next bytes; none at the end."""
+
+
+def fault_of(error: Exception) -> str:
+    """Why a foreign source was not read, or a collector not reached, in words that a terminal shows."""
+    if isinstance(error, OSError) and error.errno == errno.ECONNREFUSED:
+        return "connection refused"
+    return terminal_safe(str(error), " ") or type(error).__name__
 
 
 async def text_of(stream: Readable) -> str:

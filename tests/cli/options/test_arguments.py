@@ -41,6 +41,8 @@ def test_a_sweep_whose_rates_are_mistyped_shows_what_rates_look_like(
     monkeypatch.chdir(tmp_path)
     Path("logreplay.toml").write_text('[sweep]\nrates = "access.log"\n')
     assert refused(capsys, "sweep") == f"Invalid value for RATES: 'access.log': {expected} (from logreplay.toml)"
+    Path("logreplay.toml").write_text('[sweep]\norder = "x"\n')
+    assert refused(capsys, "sweep", "9").endswith("'shuffle' (from logreplay.toml)")
 
 
 def test_a_sweep_of_users_takes_log_and_target_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
