@@ -20,7 +20,7 @@ COUNT = 120
     "ways",
     [
         ("--requests-per-connection", "4"),
-        ("--http", "2", "--workers", "3"),
+        ("--http", "2", "--workers", "2"),
         ("--http", "2", "--requests-per-connection", "5"),
         ("--by-client", "--cookies", "--digest"),
     ],

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -69,8 +70,8 @@ def test_a_server_that_cannot_start_says_why_in_an_error_alone(
 ) -> None:
     with pytest.raises(LogreplayError, match=r"gone\.csv: no such file"):
         Server(tmp_path / "gone.csv", ServerCapacity())
-    with logreplay.serve(log) as server:
-        port = int(server.url.rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
         with pytest.raises(LogreplayError, match=rf"cannot listen on 127\.0\.0\.1:{port}: Address already in use"):
             logreplay.serve(log, port=port)
     assert capfd.readouterr() == ("", "")
