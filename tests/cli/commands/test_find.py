@@ -326,7 +326,7 @@ def test_bounds_are_written_as_an_option_of_each_or_as_one_that_repeats(
 
 
 def search_at_one_rate(log: Path, target: str, folder: Path, trials: int) -> Result:
-    words = f"--p99 9s --start 400 --max-tps 400 --trial 1s --trials {trials} --no-plots -o {folder}".split()
+    words = f"--p90 9s --start 100 --max-tps 100 --trial 1s --trials {trials} --no-plots -o {folder}".split()
     return CliRunner().invoke(cli, ["find", str(log), target, *words], standalone_mode=False)
 
 
@@ -348,9 +348,10 @@ def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
     """It ended with 0, and ``verdict: GENERATOR_BOUND``, where this machine could not send the rates above."""
     found = "logreplay.analysis.search.search.Search._why"
     monkeypatch.setattr(found, lambda search, *_: "found" if search._confirmed else "open")
+    monkeypatch.setattr("logreplay.analysis.search.trials.Goal.confirming_s", lambda *_: (1.0, 1.0))
     monkeypatch.setattr("logreplay.analysis.verdict.saturation.SaturationVerdict.word", "GENERATOR_BOUND")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    done = search_at_one_rate(log, target, tmp_path / "out", trials=2)
+    done = search_at_one_rate(log, target, tmp_path / "out", trials=4)
     if not json.loads((tmp_path / "out" / "summary.json").read_text())["slo"]["found"]:
         pytest.skip("this machine is too busy for a valid trial")
     assert done.return_value == 0
