@@ -89,7 +89,7 @@ def test_analyze_of_a_folder_fills_that_folder(results: Path) -> None:
 
 
 def test_analyze_of_a_folder_leaves_the_files_that_are_there(tmp_path: Path) -> None:
-    results = write_results(tmp_path, range(50, 401, 50), 4)
+    results = write_results(tmp_path, (50, 100, 150), 2)
     report, steps = tmp_path / "report.html", tmp_path / "steps.csv"
 
     def made(*words: str) -> dict[Path, int]:

@@ -30,14 +30,6 @@ def test_a_log_without_a_target_is_refused_in_a_script(
     assert [path.name for path in folder.iterdir() if not path.name.startswith(".")] == ["access.log"]
 
 
-def test_the_demo_target_is_used_if_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["run", "access.log", "--demo-target", "--rate", "50", "-n", "10", "-o", "out.csv"]
-    assert main.run(arguments) in (0, 3)
-    shown = capsys.readouterr()
-    assert "started the built-in target" in shown.err
-    assert "sent 10" in shown.out
-
-
 def test_without_log_and_target_it_is_the_demo_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["run", "--tps", "50", "-n", "10", "-o", "out.csv"]) in (0, 3)
     assert capsys.readouterr().out.startswith("demo: ")
@@ -53,9 +45,11 @@ def test_a_target_and_the_demo_target_exclude_each_other(folder: Path, capsys: p
     assert "--demo-target and TARGET exclude each other" in said
 
 
-def test_a_typed_demo_target_wins_over_the_target_of_the_settings(
+def test_the_demo_target_is_used_if_asked_for_also_in_place_of_the_target_of_the_settings(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "logreplay.toml").write_text('target = "http://127.0.0.1:1"')
-    assert main.run(["run", "access.log", "--demo-target", "--tps", "50", "-n", "5", "-o", "out.csv"]) in (0, 3)
-    assert "started the built-in target" in capsys.readouterr().err
+    assert main.run(["run", "access.log", "--demo-target", "--rate", "50", "-n", "5", "-o", "out.csv"]) in (0, 3)
+    shown = capsys.readouterr()
+    assert "started the built-in target" in shown.err
+    assert "sent 5" in shown.out

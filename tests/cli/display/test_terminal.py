@@ -39,6 +39,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usual = pl.when(pl.col("url") == "/ok").then(0.01).otherwise(0.000_123)
     log = swept.sort("seq").select(CORE_COLUMNS).with_columns(latency=usual)
     (folder / "log.csv").write_bytes(to_csv(log, header=True))
+    (folder / "short.csv").write_bytes(to_csv(log.head(2000), header=True))
     return folder
 
 
@@ -49,10 +50,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["compare", "results.csv", "slower.csv", "--fail-above", "1%"],
         ["analyze", "results.csv", "--no-plots", "-o", "tables"],
         ["capacity", "results.csv", "--tps", "500", "--p99", "300ms"],
-        ["inspect", "log.csv"],
-        ["plan", "log.csv", "--from", "results.csv", "--p99", "300ms"],
-        ["run", "log.csv", "--tps", "10", "--dry-run"],
-        ["convert", "log.csv", "-o", "log.csv"],
+        ["inspect", "short.csv"],
+        ["plan", "short.csv", "--from", "results.csv", "--p99", "300ms"],
+        ["run", "short.csv", "--tps", "10", "--dry-run"],
+        ["convert", "short.csv", "-o", "short.csv"],
     ],
 )
 def test_no_name_in_a_file_nor_of_one_steers_the_terminal(
