@@ -1,5 +1,6 @@
 """Refuses values that contradict each other; options that do are in the table of `logreplay.options.clashes`."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -12,6 +13,9 @@ from logreplay.replay.workers.cluster_address import local_workers
 if TYPE_CHECKING:
     from logreplay.options.load import Load
 
+_PER_CORE: Final = 4
+"""Workers for each core of this machine, at most."""
+_FEWEST_ALLOWED: Final = 32
 _NONE: Final[Mapping[str, int]] = {}
 _ALONE: Final = {"--cluster": "leave out --cluster", "--workers": "use --workers 1"}
 """Advice on sending from one process, by the option that needs several."""
@@ -90,6 +94,8 @@ def _sharing(sender_rules: SenderRules, local: int | None, users: Mapping[str, i
     if count is None:
         return
     option = f"--workers {count}" if sender_rules.workers else f"--cluster {sender_rules.cluster}"
+    if not sender_rules.cluster and count > (most := max(_FEWEST_ALLOWED, _PER_CORE * (os.cpu_count() or 1))):
+        yield f"{option}: each worker is a process that keeps a core busy; use at most {most} on this machine"
     limits = {"--max-in-flight": sender_rules.max_in_flight, "--connections": sender_rules.connections, **users}
     for name, total in limits.items():
         if total is not None and total < count:

@@ -70,6 +70,6 @@ def _named(name: str, value: object, check: Callable[[object], Any]) -> Any:
     try:
         return check(value)
     except ValueError as error:
-        shown = masked(repr(value))
+        shown = "***" if name.endswith("password") else masked(repr(value))
         shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
         raise UsageError(f"{name}={shown}: {masked(str(error))}", (name,)) from None

@@ -276,6 +276,7 @@ STATUS: Final = Kind("int | str | Iterable[int | str]", request_rules.status, (I
 METRICS: Final = Kind("str | Iterable[str]", "replay.sessions.server_timing:metrics", (), (",",))
 TRACE_URL: Final = Kind("str", "analysis.output.trace_links:trace_url")
 PERCENT: Final = Kind("Share", percentage_of, (Real,))
+HOST: Final = Kind("str", request_rules.host)
 PATTERN: Final = Kind("str", request_rules.pattern)
 CLIENT_KEY: Final = Kind("str", "replay.sessions.client_key:ClientKey.parse")
 SINCE: Final = Kind("datetime | int | str", request_rules.since, (datetime, Integral))

@@ -26,8 +26,8 @@ def _kept(name: str, help: str, metavar: str, flags: str = "", kind: k.Kind = k.
 
 # fmt: off
 FORMAT: Final = Option("convert inspect plan", "format", k.TEXT,
-                       "Format of LOG: a name (convert --help lists them), a log_format or LogFormat string, or "
-                       "nginx.conf#name.", "FORMAT", "-f --format", "auto")
+                       "Format of LOG: a name (logreplay convert --help lists them), a log_format or LogFormat string, "
+                       "or nginx.conf#name.", "FORMAT", "-f --format", "auto")
 TIMEZONE_OF_WEEK: Final = Option("inspect plan", "timezone", k.TEXT,
                                  "Time zone of the hours of the week, and of times without offset, such as "
                                  "Europe/Berlin.  [default: UTC]", "ZONE")

@@ -1,6 +1,7 @@
 """Selection, order and changes of the requests of a log."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,13 @@ def pattern(text: str) -> str:
     from logreplay.replay.requests.filters import Matching
 
     Matching((text,))
+    return text
+
+
+def host(text: str) -> str:
+    """Read the value of a Host header: a name and a port, or ``log``."""
+    if not re.fullmatch(r"[^\s\0-\x20/?#@\\]+", text):
+        raise ValueError(f"{text!r}: expected a host, such as example.org or example.org:8080, or log")
     return text
 
 
@@ -175,7 +183,7 @@ class RequestRules:
                 try:
                     yield FixedHeader(name, value)
                 except ValueError as error:
-                    raise UsageError(str(error)) from None
+                    raise UsageError(f"--{column} {value!r}: {error}") from None
 
         single = [header for header in self.header if not isinstance(header, LoggedHeaders)]
         said = frozenset(header.name.lower() for header in (*single, *(NO_CACHE if self.no_cache else ())))

@@ -53,7 +53,7 @@ class FixedHeader:
         if not colon:
             # the rest may be a secret, such as a token without its name
             raise ValueError(f"{text.split(' ')[0][:40]!r}… is not a header; write 'Name: value', or log")
-        return cls(name.strip(), value.strip())
+        return cls(name.strip(" \t"), value.strip(" \t"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,7 @@ class KeyPassword:
         """Read ``file:FILE`` or ``env:NAME``. An error does not name the text, as it may be the password."""
         kind, _, place = text.partition(":")
         if kind not in ("file", "env") or not place:
-            raise ValueError(
-                "expected file:FILE or env:NAME, where the password is; it must not be on the command line"
-            )
+            raise ValueError("expected file:FILE or env:NAME, where the password is; the password itself is not taken")
         return cls(kind, place)
 
     def __str__(self) -> str:

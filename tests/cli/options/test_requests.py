@@ -444,7 +444,7 @@ def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
             ("--tps", 1, "--header", "log", "--header", "b3: log", "--header", "B3: 0"),
             "--header 'b3: ...' and --header 'B3: ...' exclude each other",
         ),
-        (("--tps", 1, "--host", "a\nb"), "holds a control byte"),
+        (("--tps", 1, "--host", "a\nb"), "expected a host, such as"),
         (("--tps", 1, "--host", "a", "--header", "host: b"), "--host and --header 'host: ...' exclude each other"),
         (("--tps", 1, "--agent", "log", "--header", "User-Agent: b"), "--agent and --header 'User-Agent: ...' exclude"),
         (("--tps", 1, "--referer", "a", "--header", "Referer: b"), "--referer and --header 'Referer: ...' exclude"),
