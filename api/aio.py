@@ -68,6 +68,7 @@ def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]
 
 
 @asynccontextmanager
+@wraps(functions.serve, assigned=(), updated=())  # its signature
 async def serve(*given: Any, **named: Any) -> "AsyncIterator[Server]":
     """Start `logreplay.serve` as an asynchronous context manager."""
     server = await asyncio.to_thread(functions.serve, *given, **named)

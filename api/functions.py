@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
 from logreplay.calling.progress_line import at_prompt
-from logreplay.core.errors import Interrupted, UsageError
+from logreplay.core.errors import Interrupted, LogError, UsageError
 from logreplay.core.quantities import Seconds
 from logreplay.folder_results import DuetResult, FindResult, SweepResult
 from logreplay.inputs.logs import named
@@ -205,10 +205,13 @@ def serve(
 def serve_once(log: "Log | None", *, port: int, workers: int, service_time: float, exponential: bool) -> "Server":
     """`serve` for callers whose errors name options."""
     from logreplay.inputs.logs import normalized
+    from logreplay.inputs.python_logs import TableLog
     from logreplay.replay.servers.known_capacity import ServerCapacity
     from logreplay.replay.servers.target_process import Server
 
     notes: list[str] = []
+    if isinstance(log, TableLog) and not log.table.height:
+        raise LogError(f"log: a {log} has no URL to answer; name a file, or give requests")
     with normalized(log, notes.append) as path:
         return Server(path, ServerCapacity(workers, service_time, exponential), port, tuple(notes))
 

@@ -1,7 +1,7 @@
 """Inspects logs before they are replayed: their contents as a value, as tables and as a page."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain, count
@@ -26,7 +26,7 @@ from logreplay.core.record import to_csv
 from logreplay.options.keywords import read, value_of
 from logreplay.options.kinds import PATH, SWITCH
 from logreplay.options.signatures import with_known_names
-from logreplay.options.spelling import respelled, spelled_for_save
+from logreplay.options.spelling import respelled, spelled, spelled_for_save
 from logreplay.options.table import options_of
 from logreplay.parsers.conversion.dataframe import log_rows
 from logreplay.parsers.conversion.job import output_for
@@ -70,6 +70,7 @@ class InspectResult:
         profile: the counts; `logreplay.analysis.demand.log_profile.LogProfile`.
         reading: options that it was read with, as words of the command line.
         ordered: False for a normalized CSV out of order, which cannot be run at its own times.
+        function: the function whose parameters `missing` names; empty: a command.
     """
 
     logs: tuple[str, ...]
@@ -77,6 +78,7 @@ class InspectResult:
     profile: LogProfile
     reading: tuple[str, ...] = ()
     ordered: bool = True
+    function: str = ""
 
     @property
     def sentence(self) -> str:
@@ -123,7 +125,8 @@ class InspectResult:
     @property
     def missing(self) -> tuple[str, ...]:
         """The things that every replay of the log leaves out, since the log does not hold them."""
-        return missing(self.profile, self.report.unreplayable)
+        found = missing(self.profile, self.report.unreplayable)
+        return tuple(spelled(text, self.function) for text in found) if self.function else found
 
     @cached_property
     def seconds(self) -> "pd.DataFrame":
@@ -307,4 +310,4 @@ def inspect(
     }  # fmt: skip
     logs = paths_of(log, *more)
     values = read("inspect", {name: value for name, value in given.items() if not isinstance(value, str) or value})
-    return inspect_once(logs, values)
+    return replace(inspect_once(logs, values), function="run")

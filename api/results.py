@@ -75,7 +75,7 @@ class Result(HoldsScratch):
 
     @property
     def verdict(self) -> str:
-        """``VALID``, or why the measurement does not describe the target."""
+        """``VALID``, or why the measurement does not describe the target; empty: nothing says, or was measured."""
         return str(self.summary.get("verdict", ""))
 
     @property
@@ -99,7 +99,10 @@ class Result(HoldsScratch):
         from logreplay.analysis.limit.sentences import TargetLimit
 
         limit = self.summary.get("limit")
-        return TargetLimit.of(limit) if limit else None
+        if not limit:
+            return None
+        found = TargetLimit.of(limit)
+        return replace(found, text=self._spelled(found.text), advice=self._spelled(found.advice))
 
     @property
     def folder(self) -> Path | None:

@@ -184,10 +184,13 @@ def make_folder(path: Path) -> None:
     """Make a folder of results, with those above it, if it is not there.
 
     Raises:
-        LogreplayError: it is the address of a store, which as a path would be a folder ``s3:``.
+        LogreplayError: it is the address of a store, which as a path would be a folder ``s3:``; or a file has its name
+            (`TakenError`).
     """
     if is_address(path.as_posix().replace(":/", "://", 1)):
         raise LogreplayError(f"{path}: results are written to folders of this machine, not to a store; name one")
+    if path.exists() and not path.is_dir():
+        raise TakenError(f"{path}: is a file; name a folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=_MODES["folder"], exist_ok=True)
 

@@ -50,6 +50,7 @@ def test_a_sweep_has_its_steps_and_its_rows(curve: logreplay.SweepResult) -> Non
     assert {"rate", "low", "high"} <= set(dir(curve))
     assert curve.rate is None  # three rates are too few for an answer
     assert "not enough data" in curve.sentence
+    assert curve.why_nothing == ""  # it sent something
     assert curve.folder
     assert (curve.folder / "report.html").exists()
     assert curve.checks[-1].name == "valid sweep"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,68 @@ def test_each_argument_of_what_a_result_can_do_refuses_what_it_cannot_take(
                 call(value)
             assert refused.value.parameters == (name,)
     assert [each.name for each in tmp_path.iterdir()] == ["log.csv"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("host", "a b", "host='a b': expected a host, such as example.org"),
+        ("host", "a/b", "host='a/b': expected a host"),
+        ("header", {"A\n": "b"}, r"'A\\n' is not the name of a header"),
+        ("key_password", "hunter2", r"^key_password=\*\*\*: expected file:FILE or env:NAME"),
+        ("output", "9" * 5000, r"^output='9{199}…: "),
+    ],
+)
+def test_what_no_request_can_have_and_a_password_itself_are_refused(name: str, value: object, said: str) -> None:
+    """The refusal of a password showed it."""
+    with pytest.raises(logreplay.UsageError, match=said):
+        read("run", {name: value})
+
+
+def test_the_value_of_a_header_with_an_option_of_its_own_is_refused_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text(LOG)
+    with pytest.raises(logreplay.UsageError, match=r"agent=.* holds a control byte") as refused:
+        logreplay.run("log.csv", TARGET, tps=5, duration=0.1, agent="a\nb")
+    assert refused.value.parameters == ("agent",)
+
+
+def test_more_workers_than_the_cores_can_serve_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1000 of them had not started after 200 s."""
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text(LOG)
+    with pytest.raises(logreplay.UsageError, match=r"^workers=1000: each worker is a process .* use at most \d+"):
+        logreplay.run("log.csv", TARGET, tps=5, duration=0.1, workers=1000)
+
+
+def test_a_file_in_the_place_of_a_folder_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text(LOG)
+    Path("taken").touch()
+    for call in (
+        lambda: logreplay.sweep("log.csv", TARGET, [5], output="taken"),
+        lambda: logreplay.duet("log.csv", TARGET, TARGET, tps=5, output="taken"),
+        lambda: logreplay.inspect("log.csv").save("taken", force=True),
+    ):
+        with pytest.raises(logreplay.TakenError, match=r"^taken: is a file; name a folder"):
+            call()
+
+
+def test_a_server_without_a_request_to_answer_is_refused() -> None:
+    with pytest.raises(logreplay.LogError, match="log: a list of 0 requests has no URL to answer"):
+        logreplay.serve([])
+
+
+def test_the_parameters_of_the_asynchronous_server_are_those_of_the_other() -> None:
+    assert signature(logreplay.aio.serve).parameters == signature(logreplay.serve).parameters
+
+
+def test_what_a_log_lacks_is_told_with_parameters(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(LOG)
+    lacking = logreplay.inspect(tmp_path / "log.csv").missing
+    assert lacking == ("cookies and other headers: the log has none; header= and cookies=True send some",)
 
 
 @pytest.mark.parametrize("name", READINGS)
