@@ -183,7 +183,8 @@ def _bounded(values: Mapping[str, Any]) -> tuple[str, float]:
         return next(iter(bounds.items()))
     if bounds:
         given = [f"--{name}" for name in BOUNDED if values[name] is not None]
-        given += ["--bound"] * bool(values["bound"]) + ["--within"] * (within is not None or percentile is not None)
+        spoken = [f"--{name}" for name in ("within", "percentile") if values[name] is not None]
+        given += ["--bound"] * bool(values["bound"]) + spoken[:1]
         faults = f"{' and '.join(given)} exclude each other" if len(given) > 1 else f"{given[0]} is given twice"
         raise UsageError(f"{faults}: give one bound, such as --p99 300ms")
     if within is None:

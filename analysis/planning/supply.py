@@ -120,7 +120,8 @@ def scaling_points(
     for path, number in zip(results, numbers, strict=True):
         supply = supply_of(path, limits)
         if supply.high is None:
-            raise NoAnswer(f"{path}: every rate was carried, so the most that {number} carry is unknown: sweep higher")
+            most = f"the most that {number_of(number, 'machine')} can carry"
+            raise NoAnswer(f"{path}: every rate was carried, so {most} is unknown: sweep higher")
         middle = (supply.low * supply.high) ** 0.5 if supply.source == "search" else supply.rate
         points.append(ScalingPoint(number, middle, supply.low, supply.high))
         unknown += [f"{path}: {text}" for text in supply.not_covered]

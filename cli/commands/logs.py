@@ -184,5 +184,5 @@ def urls(templates: Sequence[str], variables: Sequence[str], output: str, force:
     from logreplay.command_tasks import urls_once
 
     count = urls_once(templates, variables, output, force=force)
-    say(f"{number_of(count, 'request')}: {output}", quiet=quiet)
+    say(f"{number_of(count, 'request')}: {'standard output' if output == '-' else output}", quiet=quiet)
     return Exit.OK

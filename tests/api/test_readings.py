@@ -147,6 +147,7 @@ def test_a_load_to_carry_has_its_earlier_name_and_one_bound_is_needed(sweep: Pat
         ({"p99": 0.3, "bound": "p90<1s"}, "p99= and bound= exclude each other: give one bound"),
         ({"bound": "max<1s"}, "capacity bounds p50, p90, p95, p99, p99.9, mean"),
         ({"p99": 0.3, "within": 0.3}, "p99= and within= exclude each other: give one bound"),
+        ({"p99": 0.3, "percentile": "p90"}, "p99= and percentile= exclude each other: give one bound"),
     ):
         with pytest.raises(logreplay.UsageError, match=told):
             logreplay.capacity(sweep, demand=2000, **bounds)

@@ -66,3 +66,15 @@ def test_each_result_needs_its_number_and_a_picture_its_machines(sweeps: list[st
         api.capacity(sweeps, demand=300, p90="1s", machines="4,2,1")
     with pytest.raises(UsageError, match="needs"):
         api.capacity(sweeps, demand=300, p90="1s", output="x.png")
+
+
+def test_machines_that_carried_every_rate_are_refused_with_their_number(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    chance = np.random.default_rng(1)
+    queue = simulate.SimulatedQueue(4, 4 / 100)
+    rows = simulate.serve(simulate.sweep([10.0, 15, 20, 25, 30], 60, chance), queue, chance)
+    (tmp_path / "results.csv").write_bytes(to_csv(rows, header=True))
+    assert logreplay(["analyze", str(tmp_path), "--no-plots", "-q"]) == 0
+    assert logreplay(["capacity", str(tmp_path), "--machines", "3", "--mean", "10s", "--tps", "300"]) == 1
+    assert "every rate was carried, so the most that 3 machines can carry is unknown" in capfd.readouterr().err

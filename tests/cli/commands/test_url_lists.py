@@ -201,3 +201,7 @@ def test_a_parquet_may_come_out_of_a_pipe(server: RecordingServer, folder: Path)
 def test_an_empty_pipe_is_named(server: RecordingServer, capsys: pytest.CaptureFixture[str]) -> None:
     assert logreplay("run", "/dev/null", server.url, "--tps", 1) == 1
     assert "Error: /dev/null: is empty" in capsys.readouterr().err
+
+
+def test_requests_on_standard_output_are_said_to_be_there(folder: Path) -> None:
+    assert typed(folder, "urls", "/a", "-o", "-").stderr == "1 request: standard output\n"
