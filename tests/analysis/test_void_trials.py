@@ -84,7 +84,7 @@ def test_void_trials_are_not_compared(tmp_path: Path) -> None:
     for name, void in {"a": [], "b": [1, 2, 3]}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "summary.json").write_text(json.dumps(trials(void)))
-    results = write_results(tmp_path / "a", RATES, 20).read_bytes()
+    results = write_results(tmp_path / "a", RATES, 12).read_bytes()
     (tmp_path / "b" / "results.csv").write_bytes(results + b"\n")
     found = compare(tmp_path / "a", tmp_path / "b")
     assert list(found.steps) == [100, 150, 200]

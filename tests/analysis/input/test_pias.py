@@ -16,7 +16,7 @@ from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.core.errors import LogreplayError
 from simulate import SimulatedQueue
 
-RATES = range(50, 401, 25)
+RATES = range(50, 401, 50)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def requests() -> pl.DataFrame:
 def old_form(requests: pl.DataFrame, *, rate: bool, date: str = "%Y-%m-%d", separator: str = " ") -> str:
     """The result log as that program writes it: rate at completion, milliseconds, no zone."""
     ended = requests["scheduled"] + requests["latency"]
-    rates = np.array([*RATES, 425])[np.minimum((ended // 10).cast(pl.Int64), len(RATES))]
+    rates = np.array([*RATES, 450])[np.minimum((ended // 10).cast(pl.Int64), len(RATES))]
     lines = requests.select(
         pl.concat_str(
             pl.format("{}T{}", "date", "time").str.to_datetime().dt.strftime(date + f"{separator}%H:%M:%S%.3f"),

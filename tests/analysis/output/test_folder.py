@@ -21,6 +21,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_results(tmp_path_factory.mktemp("few"), [50, 100], 1)
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_the_folder_holds_tables_summary_and_picture(results: Path, tmp_path: Path) -> None:
     about = About(log="access.csv", target="http://127.0.0.1:8080", options={"rates": "50..400"})
     summary, steps = write_folder(results, tmp_path / "out", about)

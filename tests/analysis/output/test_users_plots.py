@@ -67,6 +67,7 @@ def test_rows_of_the_table_begin_with_the_users(sweep: Analysis) -> None:
     assert sweep.steps["verdict"].to_list() == ["stable"] * 4 + ["overloaded"]
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_the_report_names_users(sweep: Analysis, tmp_path: Path) -> None:
     write(tmp_path, sweep)
     assert {"users.png", "hockeystick.png"} <= {path.name for path in tmp_path.iterdir()}

@@ -48,7 +48,7 @@ class Service:
             content["tags"] = ["c", "b", "a"]
         if changed and route == "/page":
             headers["X-Powered-By"] = "new"
-        if changed and route == "/buy" and drawn[1] < 0.005:
+        if changed and route == "/buy" and drawn[1] < 0.01:
             return answer({"error": "x"}, 500)
         return answer(content, 200, headers)
 
@@ -70,7 +70,7 @@ def compared(
 
 @pytest.fixture(scope="module")
 def found() -> AnswerDifferences:
-    return compared(Service(3, candidate=True), 10_000)
+    return compared(Service(3, candidate=True), 5000)
 
 
 def test_a_prompt_shows_the_differences_in_a_line(found: AnswerDifferences) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
@@ -331,6 +332,17 @@ def at_once(
     folder: Path, slower: float, *, alternate: bool = False, seconds: float = 30, bursts: bool = False
 ) -> Comparison:
     """A duet of 200 pairs/s on a restless machine, with two routes of which one is slower; or three bursts of pairs."""
+    files, found = _compared_at_once(slower, alternate, seconds, bursts)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return found
+
+
+@cache
+def _compared_at_once(
+    slower: float, alternate: bool, seconds: float, bursts: bool
+) -> tuple[dict[str, str], Comparison]:
+    files = {}
     rng, size = np.random.default_rng(7), int(200 * seconds)
     at = np.sort(rng.uniform(0, seconds, size))
     if bursts:
@@ -351,8 +363,11 @@ def at_once(
         )  # fmt: skip
         if alternate:
             rows = rows.filter(pl.col("seq") % 4 < 2 if name == "baseline" else pl.col("seq") % 4 >= 2)
-        rows.write_csv(folder / f"{name}.csv")
-    return compare_duet(folder / "baseline.csv", folder / "candidate.csv")
+        files[f"{name}.csv"] = rows.write_csv()
+    with TemporaryDirectory() as folder:
+        for name, text in files.items():
+            Path(folder, name).write_text(text)
+        return files, compare_duet(Path(folder, "baseline.csv"), Path(folder, "candidate.csv"))
 
 
 def words(found: Comparison) -> dict[str, str]:
