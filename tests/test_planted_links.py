@@ -24,7 +24,7 @@ def url() -> Iterator[str]:
 PART = ".other.csv.logreplay.part.csv"
 CONVERT = ["convert", "access.log", "-o", "other.csv", "--force"]
 RUN = ["run", "access.log", "{url}", "--tps", "40", "-n", "5", "-o", "one.csv", "--force", "--watch", "figure=!echo 1"]
-SWEEP = ["sweep", "20,40", "access.log", "{url}", "--for", "1s", "-o", "sweep", "--force", "--no-plots"]
+SWEEP = ["sweep", "20,40", "access.log", "{url}", "--for", "500ms", "-o", "sweep", "--force", "--no-plots"]
 REMOVED = "one.csv.running.watch.csv", "one.csv.running.logins.csv", "one.csv"
 
 
