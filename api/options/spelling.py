@@ -29,7 +29,7 @@ _NO: Final = "no-"
 _ALIKE: Final = 0.8
 """Lowest likeness of a misspelled word to its name; that of ``growth`` and ``within``, which mean others, is 0.67."""
 _SHORTEST: Final = 3
-_COMMAND: Final = re.compile(r"\blogreplay [a-z]+ [^;]*$")
+_COMMAND: Final = re.compile(r"\blogreplay [a-z]+ [^;\n]*$")
 """The beginning of a command line, whose options stay."""
 _OF_ANOTHER: Final = re.compile(r"(?<!logreplay )\b(run|sweep) (--crash\b|--warmup(?: \d+s)?)")
 """Advice on an option of the command that has it."""

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +66,12 @@ def test_a_signature_lists_each_parameter_with_its_default_and_the_docstring_exp
 )
 def test_help_shows_the_forms_of_a_value_that_its_type_does_not_tell(parameter: str, form: str) -> None:
     assert f"    {parameter}: {form}" in (logreplay.run.__doc__ or "")
+
+
+@pytest.mark.parametrize("function", [logreplay.run, logreplay.sweep, logreplay.find, logreplay.duet, logreplay.plan])
+def test_help_names_no_option_but_in_a_command_line_and_no_exit_code(function: Callable[..., object]) -> None:
+    told = (inspect.getdoc(function) or "").splitlines()
+    assert not [line for line in told if " --" in re.split("logreplay [a-z]+", line)[0] or "Exit with" in line]
 
 
 def test_help_shows_types_without_quotes() -> None:
