@@ -129,7 +129,9 @@ def sweep_to(
         by_rule=bool(rule.hit),
         lost=lost,
         left_out=left_out(stream, in_time=call.arrivals == "log"),
-        why_nothing="" if summary else stopped or next((outcome.why_nothing for outcome in outcomes), ""),
+        why_nothing=""
+        if summary
+        else stopped or next((one.why_nothing for one in outcomes), "all steps were made before"),
     )
 
 
