@@ -299,7 +299,7 @@ def _of_its_own(reading: Detection, lines: pl.Series) -> Detection:
     if (reading.clean >= GOOD and not mistaken) or not (format := infer.from_sample(lines.to_list())):
         return _without(reading, mistaken)
     own = _choose(lines, [format] if mistaken else [*reading.formats, format])
-    better = own.clean >= reading.clean if mistaken else own.clean > reading.clean
+    better = own.clean >= reading.clean if mistaken else own.clean > reading.clean + FEW
     if better and own.share > reading.share - FEW:
         return replace(own, prefix=reading.prefix)
     return _without(reading, mistaken)

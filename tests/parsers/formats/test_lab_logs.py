@@ -4,6 +4,7 @@ The logs of ``lab/`` were made on loopback with the two configurations beside th
 """
 
 import json
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -203,3 +204,10 @@ def test_apache_stamps_a_few_requests_late_because_it_read_them_late() -> None:
     }
     assert sorted(round(before, 1) for before, _ in late.values()) == [3.9, 8.8, 12.6]
     assert all(0 < after < 1 for _, after in late.values())
+
+
+def test_one_broken_line_among_odd_requests_does_not_hide_the_response_times() -> None:
+    """A layout that fits any end of a line took it all: it fitted that line, too."""
+    lines = (LAB / "nginx_timed_kv.log").read_bytes().splitlines(keepends=True)[:332]
+    lines[100] = re.sub(rb'uct="[^"]*"', b'uct="0.0.5"', lines[100])
+    assert detect([b"".join(lines)], "log").name == "nginx-timed-kv"
