@@ -12,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import logreplay
+from logreplay.results import Result
 
 RUN: dict[str, Any] = {"tps": 40, "duration": "500ms"}
 
@@ -210,3 +211,12 @@ def test_a_result_without_a_request_has_empty_tables(empty: logreplay.RunResult)
         empty.plot()
     with pytest.raises(logreplay.LogreplayError, match="no rows"):
         empty.save("nowhere.csv")
+
+
+def test_the_advice_on_a_limit_names_parameters() -> None:
+    """It named options."""
+    figures = dict.fromkeys(("at_once", "low", "high", "service_s"))
+    limit = {"kind": None, **figures, "text": "no limit", "advice": "repeat with --for 60s"}
+    found = Result(summary={"limit": limit}, files=(), function="sweep").limit
+    assert found
+    assert found.sentence == 'no limit; repeat with duration="60s"'
