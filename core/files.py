@@ -190,7 +190,7 @@ def make_folder(path: Path) -> None:
     if is_address(path.as_posix().replace(":/", "://", 1)):
         raise LogreplayError(f"{path}: results are written to folders of this machine, not to a store; name one")
     if path.exists() and not path.is_dir():
-        raise TakenError(f"{path}: is a file; name a folder")
+        raise TakenError(f"{path}: is a file; name a folder with -o")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=_MODES["folder"], exist_ok=True)
 
