@@ -393,7 +393,7 @@ def _result(path: Path, summary: dict[str, Any], steps: "pl.DataFrame") -> Resul
 def _duet(folder: Path) -> "DuetResult":
     """The result of a duet that was made before."""
     from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.analysis.verdict.judged_runs import VALID_RUNS, check_answers, compare_judged
+    from logreplay.analysis.verdict.judged_runs import check_answers, compare_judged
     from logreplay.calls.duet_call import LIMITS
     from logreplay.folder_results import DuetResult
     from logreplay.replay.results.verdict import Finding
@@ -410,9 +410,6 @@ def _duet(folder: Path) -> "DuetResult":
     if fail_different is not None and told["answers"].value:
         of_answers = check_answers(told["answers"]["share_different"].number(), fail_different)
         found = replace(found, checks=(*found.checks, of_answers))
-    if not summary:
-        unknown = Check(VALID_RUNS, "unjudged", f"{folder}: no summary.json in it, which says whether they are")
-        found = replace(found, checks=(*(each for each in found.checks if each.name != VALID_RUNS), unknown))
     return DuetResult(
         summary={"targets": dict.fromkeys(logs), **summary},
         files=(folder, *logs.values()),

@@ -397,7 +397,8 @@ def _by_names(lines: Sequence[str], wanted: str = "auto") -> list[Format]:
     makers = {"json": json_from_sample, "ltsv": ltsv_from_sample}
     unknown = [line for line in lines if not is_of_known_writer(line)] if wanted == "auto" else lines
     found = (make(unknown) for name, make in makers.items() if wanted in ("auto", name))
-    return [format for format in found if format]
+    mixed = len(unknown) < len(lines)  # beside a known writer, lines without a status are mostly its messages
+    return [format for format in found if format and (not mixed or "rc" in format.layout.fields)]
 
 
 def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Detection:

@@ -125,8 +125,9 @@ def test_a_duet_is_saved_and_read_again(versions: DuetResult, log: Path, urls: U
     assert len(logreplay.analyze(result.save(folder, force=True)).requests) == 80
     (folder / "summary.json").unlink()
     unknown = logreplay.analyze(folder)
-    assert (unknown.verdict, unknown.valid, unknown.passed) == ("", False, False)  # it passed
-    assert unknown.checks[-1].text == f"{folder}: no summary.json in it, which says whether they are"
+    assert (unknown.verdict, unknown.valid) == ("", False)
+    logs = [folder / "baseline.csv", folder / "candidate.csv"]
+    assert unknown.checks == logreplay.compare(*logs).checks  # of the rows alone
 
 
 def test_the_analysis_of_a_duet_shows_its_verdict_and_the_answers_that_differ_as_the_duet_did(
