@@ -1,6 +1,7 @@
 """Objects are cut out of a stream of JSON wherever its pieces end."""
 
 import json
+import tracemalloc
 from io import BytesIO
 
 import pytest
@@ -35,9 +36,16 @@ def test_objects_that_are_too_long_or_cut_off_are_told_and_the_next_one_is_found
     assert [(whole, len(data)) for data, whole in found] == [(False, 65536), (True, 7), (False, 4)]
 
 
-def test_open_brackets_without_number_are_no_object() -> None:
-    assert list(objects(BytesIO(b"[" * 50_000), 1000)) == []
-    ((_, whole),) = objects(BytesIO(b'{"a":' * 20_000), 1000)
+def test_open_brackets_without_number_are_no_object_and_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "_PIECE", 1000)
+    brackets, keys = BytesIO(b"[" * 30_000), BytesIO(b'{"a":' * 10_000)
+    tracemalloc.start()
+    try:
+        assert list(objects(brackets, 1000)) == []
+        ((_, whole),) = objects(keys, 1000)
+        assert tracemalloc.get_traced_memory()[1] < 15_000
+    finally:
+        tracemalloc.stop()
     assert not whole
 
 
