@@ -38,6 +38,12 @@ def late():
 threading.Thread(target=late).start()
 """,
     "while the interpreter ends": "atexit.register(lambda: os.kill(os.getpid(), number))",
+    "while the interpreter takes its modules down, without handlers": """
+class Last:
+    def __del__(self, kill=os.kill, me=os.getpid(), number=number):
+        kill(me, number)
+last = Last()
+""",
 }
 
 
