@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from logreplay.replay.monitor import sidecar as sidecar_module
+from logreplay.replay.monitor import sidecar_main
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.control_socket import give_order
 from logreplay.replay.monitor.probes import Probe, ProbeReading
@@ -142,6 +145,40 @@ def test_a_sidecar_goes_on_while_the_replay_is_stopped() -> None:
         for at in range(2000):
             _offer(sidecar, ProbeReading("load", at, 1.0))
         assert replay.recv() == ProbeReading("load", 0, 1.0)
+
+
+def test_neither_a_reading_nor_a_sign_of_life_is_sent_over_a_full_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reading that waited for a stopped replay held up the page and the metrics."""
+    read, told = threading.Event(), list[object]()
+
+    async def reads(_: object, tell: Callable[[ProbeReading], object]) -> None:
+        tell(ProbeReading("load", 0, 1.0))
+        read.set()
+        await asyncio.Event().wait()
+
+    class Stopped:
+        """The end of a connection to a replay that reads nothing."""
+
+        def send(self, message: object) -> None:
+            told.append(message)
+
+        def recv(self) -> NoReturn:
+            assert read.wait(30)
+            raise EOFError
+
+        def fileno(self) -> int:
+            return full.fileno()
+
+    monkeypatch.setattr(sidecar_main, "keep_reading", reads)
+    full, unread = Pipe()
+    with full, unread:
+        os.set_blocking(full.fileno(), False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(full.fileno(), bytes(1 << 16))
+        replay = cast("Connection[object, object]", Stopped())
+        asyncio.run(asyncio.wait_for(_serve(SidecarConfig(), replay), 30))
+    assert told == [Opened("", "")]
 
 
 def test_a_sidecar_that_has_nothing_to_say_does_not_count_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
