@@ -167,8 +167,9 @@ def test_a_full_disk_leaves_rows_that_the_error_names_and_no_hidden_file(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A limit of the files' size stands for the disk."""
+    """A limit of the files' size stands for the disk; rows are written often, so that the first ones always fit."""
     monkeypatch.setattr("sys.dont_write_bytecode", True)  # modules that are loaded now would be cut
+    monkeypatch.setattr("logreplay.replay.engine.engine._FLUSH_S", 0.1)
     folder = tmp_path / "out"
     with files_limited_to(15_001):
         assert duet(log, servers[0].url, servers[1].url, "--tps", 100, "--for", "4s", "-o", folder) == 1
