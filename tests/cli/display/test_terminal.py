@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import simulate
+from logreplay.analysis.output.folder import write_folder
 from logreplay.cli.display.terminal import print_text, say
 from logreplay.cli.main import run
 from logreplay.core.errors import Loss
@@ -39,7 +40,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usual = pl.when(pl.col("url") == "/ok").then(0.01).otherwise(0.000_123)
     log = swept.sort("seq").select(CORE_COLUMNS).with_columns(latency=usual)
     (folder / "log.csv").write_bytes(to_csv(log, header=True))
-    (folder / "short.csv").write_bytes(to_csv(log.head(2000), header=True))
+    short = pl.concat([log.filter(pl.col("url") == "/ok").head(1990), log.filter(pl.col("url") != "/ok").head(10)])
+    (folder / "short.csv").write_bytes(to_csv(short, header=True))
+    write_folder(folder / "results.csv", folder, plots=False)  # what a plan reads
     return folder
 
 
