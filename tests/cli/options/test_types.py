@@ -55,6 +55,8 @@ def test_what_is_no_rate_is_refused_with_an_example(text: str) -> None:
 @pytest.mark.parametrize(
     ("read", "text", "rule"),
     [
+        (seconds_of, "0.5us", "'0.5us': too short; expected 1us to 87600h (ten years)"),
+        (seconds_of, "87601h", "'87601h': too long; expected 1us to 87600h (ten years)"),
         (positive_rate, "1e9", "the highest rate is 10,000,000 requests/s"),
         (positive_rate, "inf", "the highest rate is 10,000,000 requests/s"),
         (positive_rate, "1e-9", "the lowest rate is 1e-06 requests/s"),
