@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -51,15 +52,23 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 @contextmanager
 def interrupted_when(ready: Callable[[], object]) -> Iterator[None]:
-    """Send Ctrl-C to this process, which hears it as the program does, when a wait in another thread is over."""
+    """Send Ctrl-C to this process, which hears it as the program does, when a wait in another thread is over.
+
+    None is sent after the block, where it would end all tests.
+    """
+    over = threading.Event()
 
     def interrupt() -> None:
         ready()
-        os.kill(os.getpid(), signal.SIGINT)
+        if not over.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
 
     with SIGNALS.hearing(), ThreadPoolExecutor(1) as threads:
         sent = threads.submit(interrupt)
-        yield
+        try:
+            yield
+        finally:
+            over.set()
         sent.result()
 
 
