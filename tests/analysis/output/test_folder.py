@@ -53,7 +53,7 @@ def test_the_routes_of_a_sweep_have_a_row_for_each_step(results: Path, tmp_path:
     assert routes["requests"].sum() == summary["requests"]["scheduled"]
 
 
-def test_without_drawing_there_is_none(results: Path, tmp_path: Path) -> None:
+def test_without_pictures_there_is_none(results: Path, tmp_path: Path) -> None:
     write_folder(results, tmp_path, plots=False)
     assert not (tmp_path / "hockeystick.png").exists()
 
