@@ -94,7 +94,8 @@ def _sharing(sender_rules: SenderRules, local: int | None, users: Mapping[str, i
     if count is None:
         return
     option = f"--workers {count}" if sender_rules.workers else f"--cluster {sender_rules.cluster}"
-    if not sender_rules.cluster and count > (most := max(_FEWEST_ALLOWED, _PER_CORE * (os.cpu_count() or 1))):
+    here = local or not sender_rules.cluster
+    if here and count > (most := max(_FEWEST_ALLOWED, _PER_CORE * (os.cpu_count() or 1))):
         yield f"{option}: each worker is a process that keeps a core busy; use at most {most} on this machine"
     limits = {"--max-in-flight": sender_rules.max_in_flight, "--connections": sender_rules.connections, **users}
     for name, total in limits.items():

@@ -180,12 +180,17 @@ def test_the_value_of_a_header_with_an_option_of_its_own_is_refused_by_its_name(
     assert refused.value.parameters == ("agent",)
 
 
-def test_more_workers_than_the_cores_can_serve_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("given", "named"), [({"workers": 1000}, "workers=1000"), ({"cluster": "local:99"}, 'cluster="local:99"')]
+)
+def test_more_workers_than_the_cores_can_serve_are_refused(
+    given: dict[str, Any], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """1000 of them had not started after 200 s."""
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_text(LOG)
-    with pytest.raises(logreplay.UsageError, match=r"^workers=1000: each worker is a process .* use at most \d+"):
-        logreplay.run("log.csv", TARGET, tps=5, duration=0.1, workers=1000)
+    with pytest.raises(logreplay.UsageError, match=rf"{named}: each worker is a process .* use at most \d+"):
+        logreplay.run("log.csv", TARGET, tps=5, duration=0.1, **given)
 
 
 def test_a_file_in_the_place_of_a_folder_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
