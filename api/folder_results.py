@@ -206,9 +206,12 @@ class DuetResult(FolderResult):
 
         Columns as of `logreplay.analysis.differences`.
         """
-        from logreplay.analysis.response_diff.aggregate import frame
+        from logreplay.analysis.response_diff.aggregate import frame, read_rows
 
-        return to_pandas(frame(self.answers.rows if self.answers else ()))
+        rows = self.answers.rows if self.answers else ()
+        if not (self.answers or self.health) and (table := self.files[0] / "differences.csv").exists():
+            rows = read_rows(table)  # of an earlier duet whose summary is gone
+        return to_pandas(frame(rows))
 
     @cached_property
     def pairs(self) -> "pd.DataFrame":

@@ -145,6 +145,15 @@ def test_the_analysis_of_a_duet_shows_its_verdict_and_the_answers_that_differ_as
     assert verdict in again.err.splitlines()
 
 
+def test_the_differences_of_a_duet_without_a_summary_are_read(versions: DuetResult, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(versions.files[0], tmp_path / "duet"))
+    (folder / "summary.json").unlink()
+    found = logreplay.analyze(folder)
+    assert isinstance(found, DuetResult)
+    assert not versions.differences.empty
+    assert found.differences["place"].to_list() == versions.differences["place"].to_list()
+
+
 def test_a_broken_table_of_differences_is_named(versions: DuetResult, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(versions.files[0], tmp_path / "duet"))
     table = folder / "differences.csv"
