@@ -88,8 +88,8 @@ def write_folder(
         for name, text in texts.items():
             if name not in kept:
                 write_atomically(folder / name, text)
-        if plots and not kept.issuperset(PICTURES):
-            html.write(folder, analysis)
+        if plots:
+            html.write(folder, analysis, kept)
     return analysis.summary, analysis.steps
 
 

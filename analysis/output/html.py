@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -86,18 +86,20 @@ _STYLE: Final[dict[Any, Any]] = {
 }
 
 
-def write(folder: Path, analysis: Analysis) -> None:
+def write(folder: Path, analysis: Analysis, kept: Collection[str] = ()) -> None:
     """Write ``hockeystick.png`` and ``report.html`` into a folder; of a sweep over users also ``users.png`` and
-    ``scaling.png``."""
+    ``scaling.png``; none of the files to be ``kept``."""
     drawing = partial(pictures.draw, analysis=analysis, title=True)
     drawn: dict[str, Callable[[Axes], Axes]] = {"hockeystick.png": partial(drawing, kind="hockeystick")}
     if "throughput" in pictures.kinds(analysis) and analysis.users:
         drawn["users.png"] = partial(drawing, kind="throughput")
     if analysis.scaling:
         drawn["scaling.png"] = partial(scaling.scaling, found=analysis.scaling, unit="users")
-    for file, draw in drawn.items():
+    for file in sorted(drawn.keys() - kept):
         with atomic_path(folder / file) as fresh:
-            hockey_stick.save(hockey_stick.figure(draw), fresh)
+            hockey_stick.save(hockey_stick.figure(drawn[file]), fresh)
+    if "report.html" in kept:
+        return
     with atomic_path(folder / "report.html") as fresh:
         fresh.write_text(html(analysis), encoding="utf-8")
 
