@@ -12,7 +12,7 @@ from logreplay.analysis.input.run_metadata import check_kinds, checked_summary
 from logreplay.analysis.output.file_names import DUET
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError, UsageError
-from logreplay.core.files import atomic_path, check_absent, check_distinct, check_nameable
+from logreplay.core.files import TakenError, atomic_path, check_absent, check_distinct, check_nameable
 from logreplay.core.quantities import Seconds
 from logreplay.core.record import to_csv
 from logreplay.options.keywords import read
@@ -290,7 +290,7 @@ def analyze_once(
         raise UsageError("--trace-url needs -o: the links are written into its report")
     path = sources.locate(given)
     if output is not None and Path(output).is_file():
-        raise LogreplayError(f"{output}: is a file; name a folder with -o")
+        raise TakenError(f"{output}: is a file; name a folder with -o")
     if output is not None and not force and not (Path(output).is_dir() and not any(Path(output).iterdir())):
         check_absent(Path(output))
     with cluster_executor(cluster) as executor:

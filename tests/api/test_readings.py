@@ -180,6 +180,8 @@ def test_results_are_written_where_they_are_asked_for(sweep: Path, tmp_path: Pat
     assert (tmp_path / "out" / "summary.json").exists()
     with pytest.raises(logreplay.TakenError):
         logreplay.analyze(sweep, output=tmp_path / "out")
+    with pytest.raises(logreplay.TakenError, match="is a file; name a folder with output="):
+        logreplay.analyze(sweep, output=tmp_path / "out" / "summary.json", force=True)
     assert found.steps.equals(logreplay.analyze(sweep).steps)
 
 
