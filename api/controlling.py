@@ -22,10 +22,7 @@ def control(place: str | PathLike[str], order: str) -> str:
         UsageError: the order is not one of these.
         LogreplayError: no run is controlled there, or it refuses the order.
     """
-    from logreplay.core.files import check_nameable
-
     where: Path = value_of("place", PATH, place)
-    check_nameable(where)
     with respelled("run"):
         return control_once(where, value_of("order", TEXT, order))
 
