@@ -75,7 +75,7 @@ class Result(HoldsScratch):
 
     @property
     def verdict(self) -> str:
-        """``VALID``, or why the measurement does not describe the target; empty: nothing says, or was measured."""
+        """``VALID``, or why the measurement does not describe the target; empty without a measurement or a summary."""
         return str(self.summary.get("verdict", ""))
 
     @property

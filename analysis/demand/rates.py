@@ -245,9 +245,9 @@ def _clock(seconds: Ints, zone: str) -> pl.Series:
 
 
 def _hours(first: int, last: int, zone: str) -> Ints:
-    """When the hours of a clock begin, from that of the first second to that of the last.
+    """The starts of the hours of a clock, from the hour of the first second to that of the last.
 
-    A change of the clock begins one, too. Clocks are changed, and differ from UTC, by quarters of an hour.
+    A change of the clock starts another hour. Changes, and offsets from UTC, are multiples of a quarter of an hour.
     """
     quarters = np.arange(first // _QUARTER - 5, last // _QUARTER + 1) * _QUARTER
     clock = _clock(quarters, zone).dt.replace_time_zone(None).dt.epoch("s").to_numpy()

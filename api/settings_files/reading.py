@@ -80,7 +80,7 @@ def _typed(entry: Entry, meant: Key) -> Any:
 
 
 def _checked(where: str, key: str, meant: Key, value: Any) -> Any:
-    """A value of the file if the function takes it; for some functions as the kind of value that they have."""
+    """Check a value of the file; return it as text, and for functions that send nothing as the value it stands for."""
     try:
         if meant.name == "rates":
             value_of(key, RATES, value)

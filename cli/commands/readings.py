@@ -216,7 +216,7 @@ def plot(results: Sequence[Path], quiet: bool, **given: Any) -> None:
     source = click.get_current_context().get_parameter_source("kind")
     if len(results) > 1 and given["kind"] not in (None, "hockeystick") and source is ParameterSource.COMMANDLINE:
         raise click.UsageError(
-            f"--kind {given['kind']} and several RESULTS exclude each other: these are hockey sticks"
+            f"--kind {given['kind']} and several RESULTS exclude each other: several runs are drawn as hockey sticks"
         )
     drawn, file = plot_once(results, **given)
     say(f"{drawn}: {file}", quiet=quiet)

@@ -305,7 +305,7 @@ def json_format(name: str) -> Format:
 
 
 def is_of_known_writer(line: str) -> bool:
-    """Whether a line is JSON of a known writer, by its names: its layout says more than their common words do."""
+    """Whether a line is JSON of a known writer, by its names: the format of the writer names more of its fields."""
     record = load(line)
     return any(
         all(_dig(record, family[slot]) is not None for slot in ("time", "op", "url", "rc"))

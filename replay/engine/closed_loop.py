@@ -37,7 +37,7 @@ class PacedUsers(OpenLoopSender):
         self._free = self._free_soon = 0
         self._come = False
         self._thinking: dict[int, float] = {}
-        self._pauses: list[int] = []  # a heap of the instants at which users have thought
+        self._pauses: list[int] = []  # heap of the instants at which users have ended their pauses
         self._buffer.tell = self._end if users.think == 0 else self._end_thinking
 
     def give_up(self, due: Instants) -> bool:
@@ -63,7 +63,7 @@ class PacedUsers(OpenLoopSender):
             self._end(seq)
 
     def _think_until(self, end: int) -> None:
-        """Let a user be free at an instant: by the timer, since those of uvloop have a resolution of a millisecond."""
+        """Free a user at an instant, by the timer: the timers of uvloop have a resolution of a millisecond."""
         heappush(self._pauses, end)
         if self._pauses[0] == end:
             self._timer.arm(end)

@@ -119,7 +119,7 @@ class SnapshotBuilder:
         return () if level is None else (TimePoint(level, so_far.p50, so_far.p99, state),)
 
     def _totals(self, counted: Counters, waiting: int = 0) -> Totals:
-        """The counts; requests that HTTP/2 puts back into a queue have been sent, or the counter would decrease."""
+        """The counts. Requests that HTTP/2 puts back into a queue count as sent, so that the counter never falls."""
         totals = Totals(
             scheduled=counted.ended + waiting,
             **{name: getattr(counted, name) for name in _COPIED},

@@ -76,7 +76,7 @@ def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
             "capacity nowhere --demand 9 --p99 1s --machines 1",
             "nowhere: no such file or folder; name the folder of a search or a sweep",
         ),
-        ("plot a.csv b.csv --kind heatmap", "--kind heatmap and several RESULTS exclude each other: these are hockey"),
+        ("plot a.csv b.csv --kind heatmap", "--kind heatmap and several RESULTS exclude each other: several runs are"),
         ("man run -o new", "COMMAND and -o exclude each other: -o writes the pages of all commands; leave out one"),
         ("completion", "Missing argument 'SHELL'. Choose from:\n  bash,\n  zsh,\n  fish"),
     ],
