@@ -8,16 +8,16 @@ import pytest
 
 PROGRAM = """
 import os, signal, threading
-from logreplay.replay.child_process import ENDING, start_child
+from logreplay.replay.child_process import start_child
 
-came = []
-for number in ENDING:
+ending, came = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP), []
+for number in ending:
     signal.signal(number, lambda heard, _: came.append(heard))
 process, connection = start_child("logreplay.replay.monitor.sidecar_main", in_group=True)
-for number in ENDING:
+for number in ending:
     os.killpg(0, number)
 connection.send(None)
-print(process.wait(60), sorted(came) == sorted(ENDING))
+print(process.wait(60), sorted(came) == sorted(ending))
 """
 WORKERS = """
 import logreplay
