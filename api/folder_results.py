@@ -156,6 +156,12 @@ class FindResult(RatesResult):
         """The lowest rate that did not keep the bounds."""
         return self._figure("slo", "high")
 
+    @property
+    def machines(self) -> int | None:
+        """How many machines ``demand`` needs, each at `rate`; None: no demand was named, or there is no answer."""
+        machines: int | None = self.summary.get("slo", {}).get("machines")
+        return machines
+
     def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
         facts = self.summary.get("slo", {})
         if kind not in (None, "search") or not facts.get("trials"):

@@ -387,7 +387,9 @@ def _result(path: Path, summary: dict[str, Any], steps: "pl.DataFrame") -> Resul
     valid = summary["verdict"] == "VALID"
     check = Check("valid run", "passed" if valid else "unjudged", "" if valid else summary["answer"])
     findings = Finding.all_of(summary)
-    return Result(summary=summary, files=(path,), step_table=steps, findings=findings, checks=(check,))
+    stopped = summary.get("stopped") or ""
+    made = Result(summary=summary, files=(path,), step_table=steps, findings=findings, checks=(check,))
+    return replace(made, stopped=str(stopped))
 
 
 def _duet(folder: Path) -> "DuetResult":

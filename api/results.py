@@ -212,7 +212,8 @@ class Result(HoldsScratch):
         return str(self._rows())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.sentence}>"
+        ended = f"; {self.stopped}" if self.stopped and self.stopped not in self.sentence else ""
+        return f"<{type(self).__name__} {self.sentence}{ended}>"
 
     def _repr_html_(self) -> str:
         return self._html

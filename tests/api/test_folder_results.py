@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import math
 import pickle
 import re
 import subprocess
@@ -83,6 +84,7 @@ def test_a_search_has_its_rate_and_says_why_it_has_none(found: logreplay.FindRes
     assert found.summary["slo"]["trials"]
     assert found.rate == found.low == found.summary["slo"]["rate"]
     assert found.high == found.summary["slo"]["high"]
+    assert found.machines == (None if found.rate is None else math.ceil(2000 / found.rate))
     assert found.sentence.endswith(found.summary["answer"])
     assert found.checks[0].name == "a rate keeps the bounds"
     assert (found.rate is None) == (found.checks[0].state != "passed")
