@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.empty_values import Checked, key_of
 from logreplay.cli.settings.file import read_settings
-from logreplay.cli.settings.precedence import Names, Rank, Setting, applicable, excluded_by
+from logreplay.cli.settings.precedence import Names, Rank, Setting, applicable, excluded_by, lacking
 from logreplay.cli.settings.share import SHARE, share
 from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
@@ -33,6 +33,7 @@ from logreplay.settings_files.rules import (
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"
 _EXCLUDED: Final = "logreplay.settings.excluded"
+_LACKING: Final = "logreplay.settings.lacking"
 _PLACEHOLDER: Final = re.compile(r"\{\w*\}")
 """A variable of a template of URLs."""
 _EPILOG: Final = (
@@ -78,7 +79,8 @@ class Configurable(Checked):
         found: Mapping[str, Setting] = ctx.meta.get(_FOUND, {}).get(self.name, {})
         applied = applicable(found, typed, reset, self._yields_to, self._needs)
         ctx.meta[_APPLIED] = applied
-        ctx.meta[_EXCLUDED] = excluded_by(found, typed, reset | applied.keys(), self._yields_to)
+        excluded = ctx.meta[_EXCLUDED] = excluded_by(found, typed, reset | applied.keys(), self._yields_to)
+        ctx.meta[_LACKING] = lacking(found, typed, reset | applied.keys() | excluded.keys(), self._needs)
         check_places(FILE, self.name or "", self._from_file(applied))
         ctx.default_map = {name: setting.value for name, setting in applied.items()}
         left = super().parse_args(ctx, list(args))
@@ -118,7 +120,7 @@ class Configurable(Checked):
         }
 
     def _left_out(self, ctx: click.Context) -> Iterator[str]:
-        """Name the settings that are left out beside options of a higher place, which exclude them."""
+        """Name the settings that options of a higher place exclude, and those that need an option that is not given."""
         keys = {
             each.name: f"--{key_of(each)}" if isinstance(each, click.Option) else key_of(each).upper()
             for each in self.params
@@ -126,6 +128,11 @@ class Configurable(Checked):
         for name, other in ctx.meta.get(_EXCLUDED, {}).items():
             origin = ctx.meta[_FOUND][self.name][name].origin
             yield f"{origin}: {keys[name]} is left out beside {keys[other]}, which excludes it"
+        for name, labels in ctx.meta.get(_LACKING, {}).items():
+            origin = ctx.meta[_FOUND][self.name][name].origin
+            others = (re.match(r"(\w+)[=>]?(.*)", label) for label in labels)
+            wanted = " or ".join(f"{keys[other[1]]} {other[2]}".strip() for other in others if other)
+            yield f"{origin}: {keys[name]} is left out: it needs {wanted}"
 
     def invoke(self, ctx: click.Context) -> Any:
         """Say which values come from the file, and which settings are left out, then run the command."""

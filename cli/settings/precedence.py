@@ -85,6 +85,17 @@ def excluded_by(
     return dict(sorted(found.items()))
 
 
+def lacking(
+    settings: Mapping[str, Setting], typed: Mapping[str, Any], others: Set[str], needs: Names | None
+) -> dict[str, list[str]]:
+    """The settings that are left out since nothing that they need is given, each with the labels of what it needs.
+
+    ``others`` are settings that count, that the command line resets, or that another option excludes.
+    """
+    wanted = {name: _named(needs, name, settings[name]) for name in settings.keys() - typed.keys() - others}
+    return {name: sorted(wanted[name]) for name in sorted(wanted) if wanted[name] and settings[name].value is not False}
+
+
 def _named(names: Names | None, name: str, setting: Setting) -> Set[str]:
     """Return what stands beside a parameter, or beside the parameter with this value."""
     return set().union(*((names or {}).get(label, ()) for label in (name, f"{name}={setting.value}")))

@@ -403,6 +403,19 @@ def test_settings_left_out_beside_what_excludes_them_are_said(
     assert err.count("is left out") == bool(told)
 
 
+def test_settings_that_need_an_option_which_is_not_given_are_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were dropped in silence, and the user thought that cookies were kept."""
+    write("cookies = true\nlogin = 'no such file'\n[run]\nthink = '1'\n[sweep]\nroutes = true\n")
+    assert run(["run", "a.csv", "--tps", "5", "--for", "1s", "--dry-run"]) == 0
+    assert [line for line in capsys.readouterr().err.splitlines() if "is left out" in line] == [
+        "logreplay.toml: --cookies is left out: it needs --by-client",
+        "logreplay.toml: --login is left out: it needs --by-client",
+        "logreplay.toml: --think is left out: it needs --vusers",
+    ]
+
+
 def test_what_widens_permission_is_said_even_if_quiet(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write('methods = ["GET", "POST"]\n[run]\ntps = 10\nfor = "1s"\n')
     assert run(["run", "a.csv", "--dry-run", "-q"]) == 0
