@@ -26,9 +26,9 @@ _NUMBER_BITS: Final = np.uint64(16)
 _HALF_BITS: Final = np.uint64(32)
 _VALUES: Final = (r"=[^&]*", "={}")
 _UUID: Final = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-_HASH: Final = r"(^|[^A-Za-z0-9])[0-9a-fA-F]{8,}($|[^A-Za-z0-9])"
+_HASH: Final = r"(^|[^A-Za-z0-9%])[0-9a-fA-F]{8,}($|[^A-Za-z0-9])"
 _TOKEN: Final = r"[A-Za-z]*[0-9][A-Za-z0-9]{15,}"
-_NUMBER: Final = r"(^|[^A-Za-z0-9])[0-9]+($|[^A-Za-z0-9])"
+_NUMBER: Final = r"(^|[^A-Za-z0-9%])[0-9]+($|[^A-Za-z0-9])"  # not the digits of %97
 
 
 def route(url: pl.Expr) -> pl.Expr:

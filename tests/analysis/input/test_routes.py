@@ -38,6 +38,7 @@ def expected(batches: list[list[str]]) -> list[str]:
         ("/static/deadbeef01.js", "/static/{}.js"),
         ("http://other.example/1/2/3", "/{}/{}/{}"),
         ("/v2/items", "/v2/items"),
+        ("/%E6%97%A5/%20/17", "/%E6%97%A5/%20/{}"),
     ],
 )
 def test_numbers_ids_and_hashes_become_one_sign(url: str, route: str) -> None:
