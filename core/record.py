@@ -130,19 +130,25 @@ _NO_YEAR: Final = r"^\s*(?:[-+]|0+-|9999)"
 _FORMS: Final = ("%Y-%m-%dT%H:%M:%S.%6f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%.f")
 
 
+CLIENT_LEFT: Final = 499
+"""Status in a log of nginx: the client closed the connection, so the server sent no response."""
+
+
 def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
     """Whether each request failed: the one rule of all counts, percentiles and verdicts.
 
     It failed if it ended with an error or without a status, or with a status of 400 or above where the log has no
-    status of that class (4xx, 5xx). So a response that the log expects did not fail. Nor did a request that the run
-    cancelled as it stopped: how it would have ended is unknown. A dropped request failed, but not due to the target.
+    status of that class (4xx, 5xx). So a response that the log expects did not fail; `CLIENT_LEFT` expects none. Nor
+    did a request that the run cancelled as it stopped: how it would have ended is unknown. A dropped request failed,
+    but not due to the target.
 
     Args:
         error: (n,) 0: none; else 1 + the place of the word in `ERRORS`, or any larger number.
         status: (n,) of the response; 0: none.
         expected: (n,) status in the log; 0: none.
     """
-    bad = (status < 1) | ((status >= 400) & (status // 100 != expected // 100))
+    other = (status // 100 != expected // 100) | (expected == CLIENT_LEFT)
+    bad = (status < 1) | ((status >= 400) & other)
     found: _Values = (error != _CANCELLED) & ((error != 0) | bad)
     return found
 

@@ -1,5 +1,7 @@
 """Tells which statuses differ from those of the log; `logreplay.core.record.failed` tells which requests failed."""
 
+from logreplay.core.record import CLIENT_LEFT
+
 
 def unexpected(status: int, expected: int) -> bool:
     """Whether a status differs from the one in the log.
@@ -9,6 +11,6 @@ def unexpected(status: int, expected: int) -> bool:
     """
     if expected in (304, 206) and status == 200:
         return False
-    if expected in (0, 499):
+    if expected in (0, CLIENT_LEFT):
         return status >= 400
     return status != expected

@@ -21,7 +21,7 @@ from typing import Any, Final
 from aiohttp import StreamReader, web
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.record import REASON
+from logreplay.core.record import CLIENT_LEFT, REASON
 from logreplay.core.rows import read_batches
 from logreplay.replay.servers.http2_service import NO_BODY, EitherService
 from logreplay.replay.servers.server_process import SERVER_LOG, listening
@@ -79,7 +79,7 @@ class LoggedAnswers:
     """Status and size for each request of a log.
 
     Where a log has several answers to one request (200, then 304), they come round in the log's order. Where it has no
-    status (a list of urls), the answer is 200.
+    status (a list of urls), or 499 (the client left), the answer is 200.
 
     Attributes:
         refused: number of rows of the log that could not be read, by reason.
@@ -90,7 +90,9 @@ class LoggedAnswers:
         self.refused = Counter[str]() if refused is None else refused
         self._logged: dict[tuple[str, str], array[int]] = {}  # place of the next, status, size, status, size …
         for op, url, rc, size in rows:
-            self._logged.setdefault((op, url), array("q", (1,))).extend((rc or 200, max(size, 0)))
+            self._logged.setdefault((op, url), array("q", (1,))).extend(
+                (200 if rc in (0, CLIENT_LEFT) else rc, max(size, 0))
+            )
         for request, answers in self._logged.items():
             if answers[1:] == answers[1:3] * (len(answers) // 2):
                 self._logged[request] = answers[:3]
