@@ -62,7 +62,8 @@ _CAPTIONS: Final = {
     "percentiles": ("Distribution", "Share of the requests that took no longer; each further nine is as wide."),
     "heatmap": (
         "Response times over time",
-        "Brighter: more requests. Shows pauses, drift and several modes. Names: routes whose medians differ.",
+        "Brighter: more requests. Shows pauses, drift and several modes. "
+        "Names: routes whose medians differ, in a sweep at its lowest rate.",
     ),
     "timeline": (
         "Rates, response times, backlog, errors and generator lag over time",

@@ -202,7 +202,12 @@ def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
 
 
 def _name_bands(ax: "Axes", requests: RequestArrays, rows: Floats) -> None:
-    """Name the most frequent routes at the left, each at its median, if these make more than one band."""
+    """Name the most frequent routes at the left, each at its median, if these make more than one band.
+
+    In a sweep at its lowest rate: pooled, the medians would tell at which rates a route happened to be asked for.
+    """
+    if requests.several_rates:
+        requests = requests.of_step(int(np.argmin(np.nan_to_num(requests.rates, nan=np.inf))))
     counts = np.bincount(requests.route, minlength=len(requests.routes))
     took = GroupTimes.by(requests, "route", len(requests.routes)).quantile(0.5)
     often = [route for route in np.argsort(-counts)[:_NAMED] if counts[route] and 0 < took[route] < np.inf]

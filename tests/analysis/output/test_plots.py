@@ -144,6 +144,16 @@ def test_a_heat_map_names_the_routes_whose_medians_differ(tmp_path: Path) -> Non
     assert not same.texts
 
 
+def test_a_heat_map_of_a_sweep_names_no_route_that_was_asked_for_more_often_at_the_high_rate(tmp_path: Path) -> None:
+    rows = pl.read_csv(write_results(tmp_path, [50, 100], 8), infer_schema_length=None)
+    high, some = pl.col("step") == pl.col("step").max(), pl.col("seq") % 5 == 0
+    rows = rows.with_columns(
+        url=pl.when(high != some).then(pl.lit("/late")).otherwise(pl.lit("/early")),
+        latency=pl.when(high).then(0.4).otherwise(0.02),
+    )
+    assert not pictures.draw(axes(), analyse(rows), "heatmap").texts
+
+
 def test_the_caption_says_what_was_measured(sweep: Analysis) -> None:
     about = {"target": "http://user:secret@shop.example:8080", "log": "$x$_" + "y" * 200 + ".log"}
     named = replace(sweep, summary=sweep.summary | about)
