@@ -13,7 +13,7 @@ from warnings import warn
 from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analysed, timed
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.sources import Source, source_given
+from logreplay.analysis.input.sources import Source, pairs_given, source_given
 from logreplay.analysis.pooled_sweeps import capacity_of, pooled
 from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.capacity import Capacity
@@ -96,8 +96,7 @@ def compare(
         UsageError: a run has no candidate, is named twice, or is a log in the place of a run.
         LogreplayError: a result log cannot be read.
     """
-    sides = [(("baseline", "candidate")[at % 2], run) for at, run in enumerate((baseline, candidate, *more))]
-    runs = [source_given(run, side) for side, run in sides]
+    runs = pairs_given((baseline, candidate, *more))
     for name, share in (("tolerance", tolerance), ("fail_above", fail_above)):
         if share is not None:
             number_given(share, name)

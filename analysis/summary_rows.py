@@ -99,7 +99,7 @@ def shown(response: Mapping[str, Any], name: str) -> str:
 
 
 def siege_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return rows (figure, value, what it is) of siege's final figures as text."""
+    """Return siege's final figures as rows of text: name, value, meaning."""
     figures = summary["siege"]
     return [
         (name.replace("_", " "), f"{_number(figures[name])}{unit}", meaning)

@@ -158,7 +158,7 @@ class FindResult(RatesResult):
 
     @property
     def machines(self) -> int | None:
-        """How many machines ``demand`` needs, each at `rate`; None: no demand was named, or there is no answer."""
+        """The number of machines for ``demand``, each at `rate`; None without a demand or without an answer."""
         machines: int | None = self.summary.get("slo", {}).get("machines")
         return machines
 

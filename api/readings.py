@@ -12,7 +12,7 @@ from logreplay.analysis.input.run_metadata import check_kinds, checked_summary
 from logreplay.analysis.output.file_names import DUET
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError, UsageError
-from logreplay.core.files import TakenError, atomic_path, check_absent, check_distinct, check_nameable
+from logreplay.core.files import atomic_path, check_absent, check_distinct, check_nameable, check_no_file
 from logreplay.core.quantities import Seconds
 from logreplay.core.record import to_csv
 from logreplay.options.keywords import read
@@ -70,8 +70,7 @@ def compare(
         LogreplayError: a run cannot be read, or is a copy of another, or a file cannot be written.
     """
     given = {"tolerance": tolerance, "fail_above": fail_above, "output": output, "junit": junit, "force": force}
-    sides = [(("baseline", "candidate")[at % 2], run) for at, run in enumerate((baseline, candidate, *more))]
-    found = compare_once([sources.source_given(run, side) for side, run in sides], **read("compare", given))
+    found = compare_once(sources.pairs_given((baseline, candidate, *more)), **read("compare", given))
     return replace(found, checks=checks_spelled(found.checks, "compare"))
 
 
@@ -289,8 +288,8 @@ def analyze_once(
     if output is None and trace_url:
         raise UsageError("--trace-url needs -o: the links are written into its report")
     path = sources.locate(given)
-    if output is not None and Path(output).is_file():
-        raise TakenError(f"{output}: is a file; name a folder with -o")
+    if output is not None:
+        check_no_file(Path(output))
     if output is not None and not force and not (Path(output).is_dir() and not any(Path(output).iterdir())):
         check_absent(Path(output))
     with cluster_executor(cluster) as executor:
@@ -387,9 +386,8 @@ def _result(path: Path, summary: dict[str, Any], steps: "pl.DataFrame") -> Resul
     valid = summary["verdict"] == "VALID"
     check = Check("valid run", "passed" if valid else "unjudged", "" if valid else summary["answer"])
     findings = Finding.all_of(summary)
-    stopped = summary.get("stopped") or ""
-    made = Result(summary=summary, files=(path,), step_table=steps, findings=findings, checks=(check,))
-    return replace(made, stopped=str(stopped))
+    stopped = str(summary.get("stopped") or "")
+    return Result(summary=summary, files=(path,), step_table=steps, findings=findings, checks=(check,), stopped=stopped)
 
 
 def _duet(folder: Path) -> "DuetResult":

@@ -187,10 +187,9 @@ def make_folder(path: Path) -> None:
         LogreplayError: it is the address of a store, which as a path would be a folder ``s3:``; or a file has its name
             (`TakenError`).
     """
-    if is_address(path.as_posix().replace(":/", "://", 1)):
+    if _is_in_store(path):
         raise LogreplayError(f"{path}: results are written to folders of this machine, not to a store; name one")
-    if path.exists() and not path.is_dir():
-        raise TakenError(f"{path}: is a file; name a folder with -o")
+    check_no_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=_MODES["folder"], exist_ok=True)
 
@@ -343,6 +342,21 @@ def path_given(value: object, argument: str) -> Path:
     return Path(text)
 
 
+def check_no_file(folder: Path) -> None:
+    """Check that no file has the name of a folder of results.
+
+    Raises:
+        TakenError: one has.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise TakenError(f"{folder}: is a file; name a folder with -o")
+
+
+def _is_in_store(path: Path) -> bool:
+    """Whether a path was made of the address of a store, which loses a slash by that: ``s3:/bucket``."""
+    return is_address(path.as_posix().replace(":/", "://", 1))
+
+
 def _is_descriptor(path: Path) -> bool:
     """Whether a path is a link such as ``/dev/stdout`` or ``/proc/self/fd/1``, which must not be replaced."""
     folder = path.parent.resolve()
@@ -425,13 +439,13 @@ def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError
         named = f"{path}:" if file == path else f"{path}: {file}"
         return LogreplayError(f"{named} is a file; name a folder{f' with {option}' if option else ''}")
     missing = error.errno in (errno.ENOENT, errno.ENOTDIR) and not path.parent.is_dir()
-    in_store = is_address(path.as_posix().replace(":/", "://", 1))
-    reason = f"there is no folder {path.parent}" if missing else why(error, option)
-    reason = "results are written to files of this machine, not to a store" if missing and in_store else reason
+    cause = f"there is no folder {path.parent}" if missing else why(error, option)
+    if missing and _is_in_store(path):
+        cause = "results are written to files of this machine, not to a store"
     remedy = "" if error.errno in FULL else f"; choose another with {option}" if option else "; use another folder"
     if error.errno == errno.ELOOP and error.filename:
-        reason, remedy = f"{error.filename} is a link", f"; remove it{_or_another(option)}"
-    return LogreplayError(f"{path}: cannot be written: {reason}{remedy}")
+        cause, remedy = f"{error.filename} is a link", f"; remove it{_or_another(option)}"
+    return LogreplayError(f"{path}: cannot be written: {cause}{remedy}")
 
 
 @contextmanager

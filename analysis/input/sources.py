@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -52,6 +52,11 @@ def source_given(value: object, argument: str = "results") -> Source:
         expected = "expected the path of a result log, a result, or a table of its rows"
         raise UsageError(f"{argument}={type(value).__name__}: {expected}", (argument,))
     return cast(Source, value)
+
+
+def pairs_given(runs: Iterable[object]) -> list[Source]:
+    """Return the sources that a program gives for pairs of runs, baseline first; see `source_given`."""
+    return [source_given(run, ("baseline", "candidate")[at % 2]) for at, run in enumerate(runs)]
 
 
 def locate(source: str | Path) -> Path:
@@ -159,8 +164,8 @@ def _typed(table: pl.DataFrame) -> pl.DataFrame:
     made = []
     for column in (each for each in table if SCHEMA.get(each.name, each.dtype) != each.dtype):
         values = pl.Series(column.name, map(str, column)) if column.dtype == pl.Object else column
-        made.append(cast := values.cast(SCHEMA[column.name], strict=False))
-        for row in (cast.is_null() & column.is_not_null()).arg_true().head(1):
+        made.append(converted := values.cast(SCHEMA[column.name], strict=False))
+        for row in (converted.is_null() & column.is_not_null()).arg_true().head(1):
             raise UsageError(f"results: row {row}, column {column.name}: {column[row]!r}: expected a number")
     return table.with_columns(made)
 

@@ -65,7 +65,7 @@ class FindCall(CallOfOneTarget):
 
     def checked(self) -> Self:
         """Refuse values that exclude each other; return the same, with one worker where others of them need that."""
-        goal = self.goal
+        goal = self.goal  # of a rate, too: it refuses missing bounds before the log is read
         fewest = {"--start": int(goal.start)} if self.vusers else {}
         return replace(self, sender_rules=self.reconciled(users=fewest, numbered="find"))
 
@@ -85,7 +85,7 @@ class FindCall(CallOfOneTarget):
 
     def as_summary(self) -> dict[str, Any]:
         """The options as given, for the summary."""
-        goal = self.goal
+        goal = self.goal  # of a rate, too: it refuses missing bounds before the log is read
         return {
             **{str(bound.statistic): bound.limit for bound in goal.bounds},
             "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial,

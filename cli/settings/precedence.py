@@ -88,7 +88,7 @@ def excluded_by(
 def lacking(
     settings: Mapping[str, Setting], typed: Mapping[str, Any], others: Set[str], needs: Names | None
 ) -> dict[str, list[str]]:
-    """The settings that are left out since nothing that they need is given, each with the labels of what it needs.
+    """The settings that are left out because they need an option that is not given, each with the labels of those.
 
     ``others`` are settings that count, that the command line resets, or that another option excludes.
     """

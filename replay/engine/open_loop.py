@@ -145,7 +145,7 @@ class TimeAtLimit:
         self.met = True
 
     def end(self, now: int) -> None:
-        """Note that the limit is no longer reached."""
+        """Note that the limit is not met from now on."""
         self._note(now)
         self.met, self.ended = False, now
 

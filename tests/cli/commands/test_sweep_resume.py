@@ -1,4 +1,4 @@
-"""A sweep that is killed goes on; one that fails ends itself. What is killed is a process; the target is another."""
+"""A killed sweep can be resumed, and a sweep that fails ends by itself. Its process is killed, not the target."""
 
 import json
 import os

@@ -70,8 +70,8 @@ def tapped(server: Any, tls: Authority | None) -> Iterator[tuple[Wiretap, Wireta
 async def first_written(make: Callable[[str], Any], taps: tuple[Wiretap, Wiretap], drawn: Pairs) -> list[int]:
     """Send pairs, one after the other, in the drawn order; return the target of each to which was written first.
 
-    The first pairs open connections, and are left out. A pair for which the kernel gave no time, as it begins to do in
-    its own time, or beside which something else was written says nothing, and is sent again.
+    The first pairs open connections, and are left out. The kernel begins to give times after a while. A pair without
+    times, or with other writes beside it, is sent again.
     """
     paced, first, again = OpenLoopSender(by_target([make(tap.url) for tap in taps]), Limits()), list[int](), 0
     left, numbers = deque(drawn), count()
