@@ -208,9 +208,15 @@ def removed_if_empty(path: Path) -> Iterator[None]:
                 each.rmdir()
 
 
-def share() -> None:
-    """Let the umask decide who may read the files and folders that this process makes from now on."""
+@contextmanager
+def shared() -> Iterator[None]:
+    """Let the umask decide who may read the files and folders that this process makes in the block."""
+    before = dict(_MODES)
     _MODES.update(file=0o666, folder=0o777)
+    try:
+        yield
+    finally:
+        _MODES.update(before)
 
 
 class NewFile(Closing):

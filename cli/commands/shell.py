@@ -11,7 +11,7 @@ import click
 from logreplay.cli.display.terminal import print_result, say
 from logreplay.cli.options.help_groups import sections
 from logreplay.cli.settings.empty_values import Checked
-from logreplay.cli.settings.share import share
+from logreplay.cli.settings.share import shared
 
 _FIRST: Final = b'.TH "LOGREPLAY'
 """Beginning of each page."""
@@ -61,15 +61,17 @@ def man(command: str | None, output: Path | None) -> None:
     from logreplay.core.errors import LogreplayError
     from logreplay.core.files import write_atomically, writing
 
-    share()
     pages = {output / f"{_title(name)}.1": page(root, name) for name in ("", *root.commands)}
-    with writing(output):
-        output.mkdir(parents=True, exist_ok=True)
-        for path in pages:
-            if path.is_file() and not path.read_bytes().startswith(_FIRST):
-                raise LogreplayError(f"{path}: exists already, and is not a page of logreplay; choose another with -o")
-    for path, text in pages.items():
-        write_atomically(path, text)
+    with shared():
+        with writing(output):
+            output.mkdir(parents=True, exist_ok=True)
+            for path in pages:
+                if path.is_file() and not path.read_bytes().startswith(_FIRST):
+                    raise LogreplayError(
+                        f"{path}: exists already, and is not a page of logreplay; choose another with -o"
+                    )
+        for path, text in pages.items():
+            write_atomically(path, text)
     say(str(output))
 
 

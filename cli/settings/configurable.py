@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from itertools import compress
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.empty_values import Checked, key_of
 from logreplay.cli.settings.file import read_settings
 from logreplay.cli.settings.precedence import Names, Rank, Setting, applicable, excluded_by, lacking
-from logreplay.cli.settings.share import SHARE, share
+from logreplay.cli.settings.share import SHARE, shared
 from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked, terminal_safe
@@ -151,10 +152,9 @@ class Configurable(Checked):
                 for target in (named,) if isinstance(named, str) else named:
                     permission(target, ctx.params["allow_target"])
             ctx.params["allow_target"] = ()  # the file may permit the host that it names by its address
-        if ctx.params.pop(SHARE, False):
-            share()
         try:
-            return super().invoke(ctx)
+            with shared() if ctx.params.pop(SHARE, False) else nullcontext():
+                return super().invoke(ctx)
         except UsageError as error:
             raise click.UsageError(str(error), ctx) from None
 

@@ -1,6 +1,8 @@
 """``--share``: results that other users of this machine may read. Without it, results are for their owner alone."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 SHARE: Final = "share"
@@ -15,10 +17,15 @@ def keep_private() -> None:
     os.umask(_USUAL[0] | 0o077)
 
 
-def share() -> None:
+@contextmanager
+def shared() -> Iterator[None]:
     """Make files and folders as the umask of the user says."""
     from logreplay.core import files
 
-    files.share()
-    if _USUAL:
-        os.umask(_USUAL[0])
+    before = os.umask(_USUAL[0]) if _USUAL else None
+    try:
+        with files.shared():
+            yield
+    finally:
+        if before is not None:
+            os.umask(before)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from logreplay.cli.main import run
+from logreplay.core.files import write_atomically
 from logreplay.replay.servers.minimal import responding
 
 LOG = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
@@ -103,3 +105,20 @@ def test_manual_pages_are_for_everybody(tmp_path: Path) -> None:
     use(tmp_path, "man", "-o", "man1")
     assert modes(tmp_path)["man1"] == 0o755
     assert modes(tmp_path)["man1/logreplay.1"] == 0o644
+
+
+def test_share_ends_with_its_command(tmp_path: Path) -> None:
+    """The files of a process that had called the command line with it were for everybody."""
+    before = os.umask(0o022)
+    try:
+        run(["man", "-o", str(tmp_path / "man1")])
+        run(["urls", "/a", "-o", str(tmp_path / "shared.csv"), "--share"])
+        write_atomically(tmp_path / "private.csv", "")
+    finally:
+        os.umask(before)
+    made = modes(tmp_path)
+    assert {name: made[name] for name in ("man1", "shared.csv", "private.csv")} == {
+        "man1": 0o755,
+        "shared.csv": 0o644,
+        "private.csv": 0o600,
+    }
