@@ -37,6 +37,17 @@ def last_stable(steps: pl.DataFrame) -> int | None:
     return int(found["step"][-1]) if found.height else None
 
 
+def place_of_stable(step: Mapping[str, Any], name: str, limit: float | None) -> str:
+    """Return words for the step of `last_stable`: ``225/s, the highest stable step``, and whether it is at the limit.
+
+    Args:
+        step: its row.
+        name: see `step_names`.
+        limit: see `saturation_rate`.
+    """
+    return f"{name}, the highest stable step{', at the limit' * (verdict_word(step, limit) != 'stable')}"
+
+
 def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str]:
     """Return the name of each step by its label, in order of rate: ``250/s``, ``250/s, trial 2``, ``8 users``.
 

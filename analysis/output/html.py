@@ -232,8 +232,12 @@ def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, s
     label = answer.label if answer else summary_rows.last_stable(analysis.steps) if "by_step" in run else None
     best = None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
     names = summary_rows.step_names(analysis.steps, run)
-    which = "the confirmation" if answer else "the highest stable step"
-    where = f"at {names[label]}, {which}" if label is not None else "from the scheduled send time"
+    where = "from the scheduled send time"
+    if answer and label is not None:
+        where = f"at {names[label]}, the confirmation"
+    elif best:
+        limit = summary_rows.saturation_rate(run)
+        where = f"at {summary_rows.place_of_stable(best, names[best['step']], limit)}"
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
         if times.get(name) is not None or (not best and name in times):

@@ -120,7 +120,7 @@ def print_summary(
     import polars as pl
 
     from logreplay.analysis.input.external_metrics import PREFIX, watched_in
-    from logreplay.analysis.summary_rows import last_stable, saturation_rate, step_names, step_rows, verdict_word
+    from logreplay.analysis.summary_rows import last_stable, place_of_stable, saturation_rate, step_names, step_rows
 
     limit = saturation_rate(summary)
     if steps is not None and steps.height > 1:
@@ -145,8 +145,7 @@ def print_summary(
         name = step_names(steps, summary)[label]
         summary = next(step for step in summary["by_step"] if step["step"] == label)
         last = steps.row(by_predicate=pl.col("step") == label, named=True)
-        at_limit = verdict_word(last, limit) != "stable"
-        print_text(f"times at {name}, the highest stable step{', at the limit' * at_limit}")
+        print_text(f"times at {place_of_stable(last, name, limit)}")
     print_times(summary)
     if classic and "siege" in summary:
         print_classic(summary)

@@ -102,6 +102,16 @@ def test_two_trials_at_a_rate_have_two_titles() -> None:
     assert "Left out: 50/s, trial 2; 100/s, trial 2; 200/s, trial 2." in text
 
 
+@pytest.mark.usefixtures("without_drawing")
+def test_the_tiles_say_that_their_step_is_at_the_limit() -> None:
+    """The table below them called it "at limit", they called it stable."""
+    rng = np.random.default_rng(1)
+    run = analyse(
+        simulate.serve(simulate.sweep([50, 100, 150, 200, 225, 250, 275, 300], 10, rng), SimulatedQueue(4, 0.016), rng)
+    )
+    assert "at 250/s, the highest stable step, at the limit" in html.html(run)
+
+
 def test_the_terms_are_those_of_the_verdict_and_quote_no_measurement_of_others(text: str) -> None:
     terms = text.partition("<h2>Terms</h2>")[2].partition("</section>")[0]
     assert "a 4xx or 5xx where the log has a status of that class" in terms  # logreplay.core.record.failed
