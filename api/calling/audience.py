@@ -70,13 +70,13 @@ class Audience:
         self._listener.see(snapshot)
         self.show(snapshot)
 
-    def end(self, outcome: "Outcome", *, state: str = "", note: str = "", more: str = "") -> None:
+    def end(self, outcome: "Outcome", *, state: str = "", note: str = "", told: str = "") -> None:
         """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder.end`.
 
-        The listener of the call gets the note with what ``more`` is to be said now.
+        The listener of the call gets ``told``, or the note.
         """
         snapshot = self._builder.end(outcome, time.time(), state=state, note=note)
-        self._listener.ended(snapshot, note + more)
+        self._listener.ended(snapshot, told or note)
         self.show(snapshot)
 
     def close(self) -> None:

@@ -237,10 +237,8 @@ class _RateSearch:
 
     def _begin(self, audience: Audience, trial: Trial) -> None:
         goal = self.search.goal
-        if trial.number == 1:
-            if note := report.unconfirmable(goal):
-                self.mailbox.note(note)
-            self.mailbox.note(report.heading() + ("" if goal.budget_s is None else "  left of --budget"))
+        if trial.number == 1 and (note := report.unconfirmable(goal)):
+            self.mailbox.note(note)
         name, rate = f"trial {trial.number}, {trial.phase}", None if goal.users else trial.rate
         audience.begin(Stage(name, rate, trial.seconds, level=trial.rate, users=goal.users))
 
@@ -257,8 +255,11 @@ class _RateSearch:
         self.answered += ran.counters.completed
         self.trials.append(ran)
         budget, verdict = self.search.goal.budget_s, judged.verdict
-        left = f"  {max(round(budget - self.search.elapsed), 0)} s" if budget is not None else ""
-        audience.end(ran, state=_STATES[verdict], note=report.trial_line(judged, self.search.goal), more=left)
+        line, heading, left = report.trial_line(judged, self.search.goal), report.heading(), ""
+        if budget is not None:
+            heading, left = f"{heading}  left of --budget", f"  {max(round(budget - self.search.elapsed), 0)} s"
+        first = f"{heading}\n" if judged.trial.number == 1 else ""
+        audience.end(ran, state=_STATES[verdict], note=line, told=f"{first}{line}{left}")
         if verdict == "void":
             trials = report.trials(self.search)
             write_unfinished(self.place.path / JUDGED, self._about([], {"slo": {"trials": trials}}))  # if it is killed

@@ -92,6 +92,7 @@ def test_a_search_has_its_rate_and_says_why_it_has_none(found: logreplay.FindRes
     assert len(found.requests) == found.summary["requests"]["scheduled"]
     assert "data:image/png;base64," in found._repr_html_()
     assert found.plot()
+    assert not [note for note in found.notes if "  " in note]  # the heading of the table of trials was there
 
 
 def test_a_sweep_works_in_another_thread_and_inside_a_running_loop(url: str) -> None:
