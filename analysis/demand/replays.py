@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from logreplay.analysis.demand import rates
 from logreplay.analysis.demand.log_profile import LogProfile
+from logreplay.analysis.demand.wording import iso, span
 from logreplay.core.plural import number_of
 
 _BURSTY = 1.5
 """Index of dispersion per second from which on a sustained rate says too little about the log's own seconds."""
+_LONGEST_S = 8 * rates.HOUR
+"""Length of a log without its empty times, from which on its busiest hour is replayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,8 @@ def replays(
         found.append(Replay(words, "nothing: it makes one log of the requests counted here, in order of time"))
         named = shlex.quote(output)
     if timed:
-        gives = "the target under the log's own traffic: its order, rate and bursts"
-        idle = len(profile.idle[0]) > 0
-        pause = f"{math.ceil(rates.longest_pause(profile.per_second[0]) / rates.MINUTE)}m"
-        shorter = (f"the empty times: each is shortened to {pause}",) if idle else ()
-        options += f" --skip-idle {pause}" if idle else ""
-        found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives, shorter))
+        words, gives, lacks = _own_times(profile)
+        found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}{words}", gives, lacks))
     low, high = _range(profile, timed=timed)
     flat = ("the course of the log's rate: each rate is held for some time",) if timed else ()
     if timed and (burstiness := profile.dispersion["second"]) > _BURSTY:
@@ -62,6 +61,19 @@ def replays(
     found.append(Replay(sweep, "the rate at which the target saturates", flat))
     found.append(Replay(find, "the highest rate with a p99 of 300 ms or less", flat))
     return found
+
+
+def _own_times(profile: LogProfile) -> tuple[str, str, tuple[str, ...]]:
+    """Options of a replay at the log's own times, its measurement, and the things that it leaves out."""
+    gives = "the target under the log's own traffic: its order, rate and bursts"
+    begins, lengths = profile.idle
+    pause = f"{math.ceil(rates.longest_pause(profile.per_second[0]) / rates.MINUTE)}m"
+    skip = f" --skip-idle {pause}" if len(begins) else ""
+    if (length := profile.span - int(lengths.sum())) > _LONGEST_S:
+        rest = f"the rest of the log: without --from and --for, the replay takes {span(length)}"
+        hour = f" --from {iso(profile.peaks['hour'].at)} --for 1h"
+        return hour, gives.replace("traffic", "traffic in its busiest hour"), (f"{rest}, with{skip}" if skip else rest,)
+    return skip, gives, (f"the empty times: each is shortened to {pause}",) if skip else ()
 
 
 def missing(profile: LogProfile, unreplayable: int) -> tuple[str, ...]:

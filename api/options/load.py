@@ -321,10 +321,10 @@ def log_sentence(report: dict[str, Any]) -> str:
     whole = report["log_whole"] is not False
     log = "the log" if whole else f"the part of the log that was read ({report['log_requests']:,} requests)"
     if report["log_mean"] and report["log_peak"]:
-        mean, peak = f"{report['log_mean']:.4g} requests/s on average", report["log_peak"]
+        mean, peak = f"{report['log_mean']:.4g} requests/s to send on average", report["log_peak"]
         parts.append(f"{log} holds {mean}, {peak} in its busiest second")
     elif report["log_mean"]:  # too short for a busiest second
-        parts.append(f"{log} holds {number_of(report['log_requests'], 'request')} in {report['log_s']:.3g} s")
+        parts.append(f"{log} holds {number_of(report['log_requests'], 'request')} to send in {report['log_s']:.3g} s")
     if report["factor"]:
         parts.append(f"this run offered {show_rate(report['factor'], 4)} times its mean rate")
     if report["rounds"] and report["rounds"] > 1:

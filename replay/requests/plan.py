@@ -19,7 +19,7 @@ import polars as pl
 
 from logreplay.core import record
 from logreplay.core.errors import LogreplayError
-from logreplay.replay.requests.header_columns import header_column, is_sent
+from logreplay.replay.requests.header_columns import BODILESS, header_column, is_sent
 from logreplay.replay.requests.headers import HeaderFromLog
 from logreplay.replay.requests.log_stats import LogFigures
 from logreplay.replay.requests.sources import LogFile, RequestSource
@@ -334,7 +334,7 @@ class Requests:
         return f"all requests are left out: {why}{self.methods_remedy(self.left_out)}"
 
     def methods_remedy(self, left_out: Collection[str]) -> str:
-        """The option that sends requests left out for their method; empty if there are none.
+        """The option that sends requests left out for their method, and their danger; empty if there are none.
 
         Args:
             left_out: the reasons that are told before.
@@ -345,7 +345,8 @@ class Requests:
         if not others:
             return ""
         them = "them" if len(others) == len(left_out) else ", ".join(sorted(others))
-        return f"; send {them} with --methods {','.join(sorted({*self.methods, *others}))}"
+        warning = "; these may change data on the target" if others - {*BODILESS} else ""
+        return f"; send {them} with --methods {','.join(sorted({*self.methods, *others}))}{warning}"
 
 
 class ScheduledRequests(Protocol):

@@ -94,8 +94,24 @@ def test_rates_of_logs_years_apart_are_those_of_the_times_with_requests(logrepla
     assert re.search(r"rate +mean 1.64/day, 1.04/min without the empty times; busiest second", done.stdout)
     assert re.search(r"empty +3651 days without a request from 2016-01-06 22:59:01 on\n", done.stdout)
     assert not re.search(r"^  gap ", done.stdout, re.MULTILINE)
+    assert "without --from and --for, the replay takes 4 days, with --skip-idle 1m\n" in done.stdout
+
+
+def test_the_empty_times_of_short_logs_are_shortened(logreplay: Logreplay, log: Path) -> None:
+    day = "".join(line for line in log.read_text().splitlines(keepends=True) if "05/Jan/2026:09" in line)
+    log.write_text(day + day.replace("05/Jan", "12/Jan"))
+    done = logreplay("inspect", log)
     assert "TARGET --speed 1 --by-client --skip-idle 1m\n" in done.stdout
     assert "leaves out the empty times: each is shortened to 1m\n" in done.stdout
+
+
+def test_the_busiest_hour_of_a_long_log_is_to_be_replayed(logreplay: Logreplay, log: Path) -> None:
+    """A replay of days, or of months, was named."""
+    command = next(each.command for each in library.inspect(log).replays if "--speed" in each.command)
+    assert command.endswith("TARGET --speed 1 --by-client --from 2026-01-06T10:31:00Z --for 1h")
+    words = shlex.split(command.replace("TARGET", "http://127.0.0.1:9"))[1:]
+    done = logreplay(*words, "--dry-run", "--methods", "GET,POST")
+    assert re.search(r"^180 requests in 3[0-9]{3}\.", done.stdout, re.MULTILINE), done.stdout
 
 
 @pytest.mark.parametrize("years", [range(2016, 2027, 10), range(2018, 2027)])
@@ -128,7 +144,7 @@ def test_monthly_logs_keep_their_nights_in_a_replay_and_lose_the_times_between_t
     assert len(empty) == 6, done.stdout
     assert empty[-1] == "6 other times without a request, 170 days in all"
     assert "0.723/min without the empty times" in done.stdout
-    assert "TARGET --speed 1 --by-client --skip-idle 721m\n" in done.stdout
+    assert "the replay takes 18 days, with --skip-idle 721m\n" in done.stdout
 
 
 def test_several_logs_and_logs_read_with_options_are_converted_first(logreplay: Logreplay, log: Path) -> None:

@@ -299,7 +299,7 @@ def test_the_figures_of_a_log_are_of_all_its_rows_however_few_are_sent(
     log = long_log(tmp_path / "log.csv")
     assert_ran(log, server.url, "--tps", 500, "--requests", 5, "-o", tmp_path / "r.csv")
     shown = capsys.readouterr().err
-    assert "the log holds 1.071 requests/s on average, 8 in its busiest second; this run offered 46" in shown
+    assert "the log holds 1.071 requests/s to send on average, 8 in its busiest second; this run offered 46" in shown
     assert "not sent: 2000 x method POST; send them" in shown
     summary = json.loads((tmp_path / "r.summary.json").read_text())
     assert summary["left_out"] == {"method POST": 2000}
@@ -315,7 +315,7 @@ def test_the_figures_of_a_log_that_is_too_long_to_be_counted_say_of_which_rows_t
     log.write_text(log.read_text().replace(",GET", ",POST", 1))
     assert_ran(log, server.url, "--tps", 500, "--requests", 5, "-o", tmp_path / "r.csv")
     shown = capsys.readouterr().err
-    read = re.search(r"the part of the log that was read \(([\d,]+) requests\) holds 1 requests/s on average", shown)
+    read = re.search(r"the part of the log that was read \(([\d,]+) requests\) holds 1 requests/s to send", shown)
     assert read, shown
     rows = int(read[1].replace(",", "")) + 1
     assert f"not sent: 1 x method POST, among the first {rows:,} rows of the log; send them" in shown

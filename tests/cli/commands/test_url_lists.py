@@ -104,7 +104,7 @@ def test_injected_lists_have_their_bodies(server: RecordingServer, folder: Path)
         (
             "/a POST x\n/b PUT y\n",
             "urls.txt: nothing to replay: all requests are left out: 1 x method POST, 1 x method PUT; "
-            "send them with --methods GET,HEAD,POST,PUT",
+            "send them with --methods GET,HEAD,POST,PUT; these may change data on the target",
         ),
     ],
 )

@@ -398,7 +398,10 @@ def test_a_dry_run_sends_nothing(
     shown = capsys.readouterr()
     assert shown.out.splitlines()[0].split() == ["0.125000", "s", "GET", "/new/0?page=0"]
     assert "11 requests in 2.625 s" in shown.out
-    assert "not sent: 1 x method POST; send them with --methods GET,HEAD,POST" in shown.err
+    assert (
+        "not sent: 1 x method POST; send them with --methods GET,HEAD,POST; these may change data on the target\n"
+        in shown.err
+    )
     assert logreplay("run", log, "--speed", 1, "--dry-run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["requests"] == 11
     assert server.received == []

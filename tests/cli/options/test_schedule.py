@@ -175,8 +175,8 @@ def test_the_report_of_a_log_is_told_in_a_sentence(log_of_two_seconds: Requests)
     list(log_of_two_seconds.one_pass())
     report = log_report(log_of_two_seconds, Limited(LogTimes(2.0), requests=10), sent=6)
     assert log_sentence(report) == (
-        "the log holds 2 requests/s on average, 2 in its busiest second; this run offered 2 times its mean rate; "
-        "the log was replayed 2.00 times"
+        "the log holds 2 requests/s to send on average, 2 in its busiest second; this run offered 2 times its mean "
+        "rate; the log was replayed 2.00 times"
     )
     unread = log_report(UNREAD, Constant(5, 1), sent=0)
     assert set(unread.values()) == {None}
@@ -230,8 +230,8 @@ def test_a_log_shorter_than_a_second_has_no_busiest_one(tmp_path: Path) -> None:
     report = log_report(requests, LogTimes(2.0), sent=9)
     assert report["log_mean"] == pytest.approx(10)
     assert report["log_peak"] is None
-    assert log_sentence(report) == "the log holds 9 requests in 0.9 s; this run offered 2 times its mean rate"
-    assert log_sentence(report | {"log_requests": 5000}).startswith("the log holds 5,000 requests in 0.9 s;")
+    assert log_sentence(report) == "the log holds 9 requests to send in 0.9 s; this run offered 2 times its mean rate"
+    assert log_sentence(report | {"log_requests": 5000}).startswith("the log holds 5,000 requests to send in 0.9 s;")
 
 
 @pytest.fixture

@@ -164,12 +164,12 @@ def test_a_log_without_anything_to_send_says_why(tmp_path: Path) -> None:
     path = write(tmp_path / "log.csv", [("/", "POST"), ("/", "POST"), ("x", "GET")])
     why = (
         "nothing to replay: all requests are left out: 2 x method POST, 1 x url does not begin with /; "
-        "send POST with --methods GET,HEAD,POST$"
+        "send POST with --methods GET,HEAD,POST; these may change data on the target$"
     )
     with pytest.raises(LogreplayError, match=why):
         list(Requests(path).frames())
-    path = write(tmp_path / "odd.csv", [("/", "get"), ("/", "connect")])
-    with pytest.raises(LogreplayError, match=r"; send get with --methods GET,HEAD,get$"):
+    path = write(tmp_path / "odd.csv", [("/", "OPTIONS"), ("/", "connect")])
+    with pytest.raises(LogreplayError, match=r"; send OPTIONS with --methods GET,HEAD,OPTIONS$"):
         list(Requests(path).frames())
     with pytest.raises(LogreplayError, match=r"nothing to replay: it holds no requests$"):
         list(Requests(write(tmp_path / "empty.csv", [])).frames())
