@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from logreplay.plan_result import PlanResult
     from logreplay.planning import plan
     from logreplay.readings import analyze, capacity, compare
+    from logreplay.replay.monitor.snapshot import Snapshot
     from logreplay.results import Result, RunResult
     from logreplay.settings_files.reading import settings
 
@@ -47,9 +48,9 @@ __all__ = [
     "BusyError", "ClusterError", "ConvertResult", "DuetOptions", "DuetResult", "FindOptions", "FindResult",
     "InspectResult", "Interrupted", "LogError", "LogreplayError", "NotPermitted", "PlanOptions", "PlanResult",
     "ProgressOptions", "Request", "RequestOptions", "Result", "RunOptions", "RunResult", "SenderOptions",
-    "SessionOptions", "SweepOptions", "SweepResult", "TakenError", "TargetError", "TooManyRejects", "UsageError",
-    "aio", "analysis", "analyze", "capacity", "compare", "control", "convert", "duet", "find", "inspect", "parsers",
-    "plan", "run", "serve", "settings", "sweep",
+    "SessionOptions", "Snapshot", "SweepOptions", "SweepResult", "TakenError", "TargetError", "TooManyRejects",
+    "UsageError", "aio", "analysis", "analyze", "capacity", "compare", "control", "convert", "duet", "find", "inspect",
+    "parsers", "plan", "run", "serve", "settings", "sweep",
 ]  # fmt: skip
 
 _HOMES = {
@@ -64,6 +65,7 @@ _HOMES = {
     "plan_result": ("PlanResult",),
     "planning": ("plan",),
     "readings": ("analyze", "capacity", "compare"),
+    "replay.monitor.snapshot": ("Snapshot",),
     "results": ("Result", "RunResult"),
     "settings_files.reading": ("settings",),
 }

@@ -21,7 +21,10 @@ _VALUES: Final = """Values:
     Share: 0.05 or "5%".
     File: a text or a path.
     a|b: either form; capital letters stand for values, such as D for Seconds, DIR for a folder.
-    Sequence: a single text is a sequence of one."""
+    Sequence: a single text is a sequence of one.
+    ProgressFunction: takes a `logreplay.Snapshot`.
+    StopFunction: takes a `logreplay.Snapshot`; returns why the run is to end, or True, or else None.
+    Hook: takes a request (number, op, url, headers, body, client, row); returns it, or None to leave it out."""
 
 
 def described(function: F) -> F:

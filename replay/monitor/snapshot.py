@@ -47,7 +47,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Quantiles, seconds; None where nothing ended."""
+    """Median, percentiles and maximum, seconds; None where nothing ended."""
 
     p50: float | None = None
     p90: float | None = None
@@ -61,10 +61,21 @@ class Totals:
     """Counts of the whole run, all its stages.
 
     Attributes:
-        scheduled, sent, not_sent, dropped, ok, http_error, net_error, failed, new_errors, bytes: as in
-            `logreplay.replay.results.counters.Counters`.
-        errors: requests by error word; status: responses by status; samples: a request of each.
-        buckets: requests with a response time up to each of `BOUNDS`; seconds: the sum of all response times.
+        scheduled: requests that were due.
+        sent: requests that were sent.
+        not_sent: requests that were held back until the run was stopped.
+        dropped: requests that were too late, and never sent.
+        ok: responses with a status below 400.
+        http_error: responses with a status of 400 or above.
+        net_error: requests without a whole response.
+        failed: requests that failed; a status of 400 or above that the log has, too, does not count.
+        new_errors: responses with a status of 400 or above that the log did not have.
+        bytes: bytes of the bodies received.
+        errors: requests by error word.
+        status: responses by status.
+        samples: for each error and each status of 400 and above the first request.
+        buckets: requests with a response time up to each of `BOUNDS`.
+        seconds: sum of all response times, seconds.
     """
 
     scheduled: int = 0
@@ -123,15 +134,19 @@ class TimePoint:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of a run.
+    """The state of a run, which functions for ``progress`` and ``stop`` are given.
 
     Attributes:
-        command, target: names of the run's command and target.
+        command: name of the command.
+        target: URL of the target, or of both.
         at: seconds since 1970.
-        second: seconds since the run began; elapsed: since its stage did.
+        second: seconds since the run began.
+        elapsed: seconds since the stage began.
         stage: the running one.
-        rate, response, lag: figures of the last second.
-        so_far: response times of the stage.
+        rate: rates of the last second, requests/s.
+        response: response times of the last second, seconds.
+        lag: generator lag of the last second, seconds.
+        so_far: response times of the stage, seconds.
         in_flight: requests in flight.
         totals: counts of the whole run.
         verdict: verdict of the stage, so far.

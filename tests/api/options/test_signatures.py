@@ -80,3 +80,16 @@ def test_help_shows_types_without_quotes() -> None:
 
 def test_every_type_of_parameters_is_a_public_name() -> None:
     assert {name for name in CLASSES if not name.startswith("_")} <= set(logreplay.__all__)
+
+
+def test_help_says_what_functions_are_given() -> None:
+    told = logreplay.run.__doc__ or ""
+    assert not [name for name in re.findall(r"\b[A-Z]\w+Function\b|\bHook\b", str(inspect.signature(logreplay.run)))
+                if f"    {name}: takes a " not in told]  # fmt: skip
+    assert "in_flight: requests in flight" in (logreplay.Snapshot.__doc__ or "")
+
+
+def test_the_reference_shows_each_public_name() -> None:
+    page = (Path(__file__).parents[3] / "docs/reference/python.md").read_text("utf-8")
+    names = {name for name in logreplay.__all__ if not name.endswith("Options")}
+    assert not names - {*re.findall(r"\w+", page)}
