@@ -35,10 +35,13 @@ __all__ = [
 
 _RETURNED: Final = {"Capacity": "capacity", "Comparison": "comparison", "SaturationVerdict": "saturation"}
 """Modules of the classes that the functions return."""
+_ADVISING: Final = ("capacity", "compare", "saturation")
+"""The functions whose texts name options: a module of `api/`, which is above this package, spells them."""
 
 if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others
     __getattr__, __dir__ = lazy_names(
         __name__,
         dict.fromkeys(__all__, "logreplay.analysis.api")
+        | dict.fromkeys(_ADVISING, "logreplay.analysis_functions")
         | {name: f"logreplay.analysis.verdict.{module}" for name, module in _RETURNED.items()},
     )

@@ -171,7 +171,7 @@ def capacity(
     *,
     tps: float,
     within: float,
-    percentile: str = "p90",
+    percentile: str,
     headroom: float = 0.0,
     survive: int = 0,
 ) -> Capacity:

@@ -22,7 +22,7 @@ from logreplay.core.rows import names_in, read_batches, whole
 from logreplay.options.clashes import check
 from logreplay.options.keywords import read
 from logreplay.options.signatures import with_known_names
-from logreplay.options.spelling import respelled
+from logreplay.options.spelling import respelled, texts_spelled
 from logreplay.parsers.conversion.filters import Filter, time_zone
 from logreplay.parsers.conversion.job import ConvertOptions, output_for
 from logreplay.parsers.conversion.job import convert as convert_logs
@@ -74,7 +74,7 @@ class ConvertResult(HoldsScratch, CheckedAnswer):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]  # computed
         """Notes on times, units and sizes."""
-        return tuple(self.report.notes)
+        return texts_spelled(tuple(self.report.notes), "convert")
 
     @property
     def checks(self) -> tuple[Check, ...]:

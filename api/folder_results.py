@@ -200,7 +200,7 @@ class DuetResult(FolderResult):
         if not self.comparison:
             return f"nothing was sent: {self.outcome.why_nothing if self.outcome else ''}"
         told = (self.health.sentence if self.health else "", self.comparison.sentence)
-        return ": ".join(filter(None, (self.verdict, "; ".join(filter(None, told)))))
+        return self._spelled(": ".join(filter(None, (self.verdict, "; ".join(filter(None, told))))))
 
     @property
     def folder(self) -> Path | None:

@@ -156,6 +156,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         Interrupted: Ctrl-C ended the duet; ``result`` is the result until then. At a prompt it is returned.
     """
     from logreplay.calls.duet_call import DuetCall
+    from logreplay.options.spelling import texts_spelled
     from logreplay.runs.pair import duet_once
 
     values, listener = read_call("duet", options)
@@ -167,7 +168,9 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         candidate=value_of("candidate", TEXT, candidate),
         **values,
     )
-    return _judged("duet", duet_once, call, listener, "duet")
+    result = _judged("duet", duet_once, call, listener, "duet")
+    result.comparison = texts_spelled(result.comparison, "duet")
+    return result
 
 
 @with_known_names
@@ -249,13 +252,14 @@ def _judged(
     Raises:
         Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
     """
+    from logreplay.options.spelling import spelled
     from logreplay.runs.reports import remember, reported
 
     history = call.written.get("--history")
     with reported(function, call.written["--junit"], history) as report:
         result = report(_answered(function, make, call, listener, name, call.output))
     if note := remember(function, result.summary, history):
-        result.notes = (*result.notes, note)
+        result.notes = (*result.notes, spelled(note, function))
     return uninterrupted(result)
 
 
@@ -270,7 +274,7 @@ def _answered(
         BusyError: another run is under way in this process.
         Interrupted: Ctrl-C before there was a result, or after its last request.
     """
-    from logreplay.options.spelling import all_spelled, checks_spelled, spelled
+    from logreplay.options.spelling import spelled, texts_spelled
     from logreplay.runs.evaluation import heard
 
     with placed(function, place) as scratch:
@@ -283,12 +287,12 @@ def _answered(
             if error.result is None:
                 raise
             late, result = error, error.result
-    result.notes = tuple(spelled(note, function) for note in listener.notes)
+    result.notes = texts_spelled(tuple(listener.notes), function)
     result.scratch, result.files = scratch, absolute(result.files)
     result.stopped, result.function = spelled(result.stopped, function), function
-    result.left_out = tuple(spelled(text, function) for text in result.left_out)
-    result.checks = checks_spelled((heard(check, listener.asked.why) for check in result.checks), function)
-    result.findings = all_spelled(result.findings, function)
+    result.left_out = texts_spelled(result.left_out, function)
+    result.checks = texts_spelled(tuple(heard(check, listener.asked.why) for check in result.checks), function)
+    result.findings = texts_spelled(result.findings, function)
     if late:
         raise late
     return result

@@ -33,7 +33,7 @@ from logreplay.functions import choice_of, placed, read_call, uninterrupted
 from logreplay.log_inspection import inspect_once, no_request
 from logreplay.options.load import Load
 from logreplay.options.signatures import described
-from logreplay.options.spelling import all_spelled, spelled
+from logreplay.options.spelling import texts_spelled
 from logreplay.options.table import READING
 from logreplay.parsers.conversion.filters import Filter, instant
 from logreplay.parsers.conversion.job import convert
@@ -98,8 +98,8 @@ def plan(
         if scratch:
             values["output"] = scratch.path / "plan"
         result = plan_once(plan_call(logs, reading, values), listener)
-    result.refusal, result.proofs = spelled(result.refusal, "plan"), all_spelled(result.proofs, "plan")
-    result.notes, result.scratch = tuple(spelled(note, "plan") for note in listener.notes), scratch
+    result.refusal, result.proofs = texts_spelled((result.refusal, result.proofs), "plan")
+    result.notes, result.scratch = texts_spelled(tuple(listener.notes), "plan"), scratch
     if result.search:
         result.search.files, result.search.function = absolute(result.search.files), "plan"
     return uninterrupted(result)

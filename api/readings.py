@@ -19,7 +19,7 @@ from logreplay.options.keywords import read
 from logreplay.options.kinds import BOUNDS
 from logreplay.options.other_commands import BOUNDED
 from logreplay.options.signatures import with_known_names
-from logreplay.options.spelling import all_spelled, checks_spelled, respelled, spelled
+from logreplay.options.spelling import respelled, texts_spelled
 from logreplay.results import Result, absolute, tables_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def compare(
     """
     given = {"tolerance": tolerance, "fail_above": fail_above, "output": output, "junit": junit, "force": force}
     found = compare_once(sources.pairs_given((baseline, candidate, *more)), **read("compare", given))
-    return replace(found, checks=checks_spelled(found.checks, "compare"))
+    return texts_spelled(found, "duet")  # the options of compare, and those that make its runs
 
 
 def compare_once(
@@ -154,7 +154,7 @@ def capacity(
     given = {"bound": bound, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
     places = {"machines": machines, "output": output, "force": force}
     found = capacity_once(runs, {"demand": demand, **bounds, **given, **places})
-    return replace(found, sentence=spelled(found.sentence, "sweep"))
+    return texts_spelled(found, "sweep")
 
 
 def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity | ScaleOut":
@@ -255,9 +255,9 @@ def analyze(
         raise UsageError(f"results={type(results).__name__}: expected the path of a result log, or of its folder")
     given = {"output": output, "plots": plots, "force": force, "cluster": cluster, "trace_url": trace_url}
     result = analyze_once(results, **read("analyze", given))
-    result.checks = checks_spelled(result.checks, "duet")  # only those of a duet name an option
+    result.checks = texts_spelled(result.checks, "duet")  # only those of a duet name an option
     result.function = "duet" if holds_duet(Path(results)) else "sweep"  # advised for the next one
-    result.findings = all_spelled(result.findings, result.function)
+    result.findings = texts_spelled(result.findings, result.function)
     result.files = absolute(result.files)
     return result
 

@@ -39,9 +39,8 @@ ORDER = {
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_folder", "results",
-        "folder_results", "runs", "readings", "controlling", "conversion", "log_inspection", "plan_result",
-        "command_tasks", "functions", "planning",
-        "aio", "__init__",
+        "folder_results", "runs", "readings", "analysis_functions", "controlling", "conversion", "log_inspection",
+        "plan_result", "command_tasks", "functions", "planning", "aio", "__init__",
     ),
     "cli": (
         "exit_codes", "signals", "display", "settings", "options", "commands", "registry", "main", "start",

@@ -4,11 +4,11 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache
 from operator import ne
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from logreplay.core import FORKED_THREADS
 from logreplay.core.errors import LogreplayError, UsageError
@@ -16,12 +16,7 @@ from logreplay.options import kinds
 from logreplay.options.kinds import Option
 from logreplay.options.table import options_of
 
-if TYPE_CHECKING:
-    from logreplay.analysis.planning.proof import Proof
-    from logreplay.analysis.verdict.checks import Check
-    from logreplay.replay.results.verdict import Finding
-
-T = TypeVar("T", "Finding", "Proof")
+T = TypeVar("T")
 _OPTION: Final = re.compile(
     r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+(?:,[^\s,;)]+)*))?"
 )
@@ -35,6 +30,7 @@ _OF_ANOTHER: Final = re.compile(r"(?<!logreplay )\b(run|sweep) (--crash\b|--warm
 """Advice on an option of the command that has it."""
 _CALL: Final = re.compile(r"\blogreplay (compare|convert|inspect) ((?:[A-Z]+|[^\s;]*/[^\s;]*|'[^']*')(?: [^\s;]+)*)$")
 """A command line without options at the end of a text."""
+_WITH_FORMAT: Final = re.compile(r"\blogreplay convert ('[^']*'|[^\s;'\"\\]+) -f FORMAT\b")
 _PLACEHOLDER: Final = re.compile(r"(?!.*,[A-Z]{2})[A-Z.…,:|]+")
 """Words for values, unlike ``GET,HEAD``."""
 _PROSE: Final = re.compile(r"[a-z]+|-.*")
@@ -75,6 +71,7 @@ def spelled(text: str, function: str) -> str:
         quoted = word if bare else '"' + word.strip("'") + '"'
         return f"{option.name}={quoted}{value[len(word) :]}"
 
+    text = _WITH_FORMAT.sub(lambda call: f"logreplay.convert({shlex.split(call[1])[0]!r}, format=FORMAT)", text)
     text = _OF_ANOTHER.sub(lambda advice: f"{advice[1]}({spelled(advice[2], advice[1])})", text)
     return _CALL.sub(_call, _OPTION.sub(parameter, text))
 
@@ -89,14 +86,17 @@ def _call(match: re.Match[str]) -> str:
     return match[0] if any(word.startswith("-") for word in words) else f"logreplay.{command}({given})"
 
 
-def all_spelled(told: Iterable[T], function: str) -> tuple[T, ...]:
-    """Findings or proofs whose texts name the parameters of a function."""
-    return tuple(replace(each, text=spelled(each.text, function)) for each in told)
-
-
-def checks_spelled(checks: "Iterable[Check]", function: str) -> "tuple[Check, ...]":
-    """Checks whose names and texts name the parameters of a function."""
-    return tuple(replace(each, name=spelled(each.name, function), text=spelled(each.text, function)) for each in checks)
+def texts_spelled(value: T, function: str) -> T:
+    """A value whose texts name the parameters of a function: a text, or texts within tuples, lists and dataclasses."""
+    if isinstance(value, str):
+        text = spelled(value, function)
+        return value if text == value else text  # type: ignore[return-value]  # a word of an enumeration stays one
+    if type(value) in (tuple, list):
+        return type(value)(texts_spelled(each, function) for each in value)  # type: ignore[call-arg, attr-defined]
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        return replace(value, **{name: texts_spelled(each, function) for name, each in held.items()})
+    return value
 
 
 @contextmanager

@@ -1,6 +1,9 @@
 """Errors and help name parameters in Python, where they name options on the command line."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +36,7 @@ from logreplay.replay.requests.hook import Planned
         ("the log; run --crash shows the first", "the log; run(crash=True) shows the first"),
         ("sweep --warmup 20s leaves them out", 'sweep(warmup="20s") leaves them out'),
         ("logreplay convert reads files", "logreplay convert reads files"),
-        ("logreplay convert /a.log -f FORMAT", "logreplay convert /a.log -f FORMAT"),
+        ("logreplay convert 'a b.log' -f FORMAT; x", "logreplay.convert('a b.log', format=FORMAT); x"),
         ("choose another with -o", "choose another with output="),
         ("--dry-run and --verbose stay, like x--tps and a-o", "--dry-run and --verbose stay, like x--tps and a-o"),
     ],
@@ -56,7 +59,7 @@ def test_functions_that_read_and_convert_name_parameters(tmp_path: Path) -> None
     assert refused.value.parameters == ("max_rejects",)
     with pytest.raises(UsageError, match=r"^since=.*: not a time"):
         logreplay.convert(log, output=tmp_path / "o.csv", since="zzz")
-    with pytest.raises(logreplay.LogreplayError, match=r"give the format: logreplay convert \S+ -f FORMAT"):
+    with pytest.raises(logreplay.LogreplayError, match=r"give the format: logreplay\.convert\(\S+, format=FORMAT\)"):
         logreplay.convert(log, output=tmp_path / "o.csv")
 
 
@@ -80,3 +83,54 @@ def test_sentences_of_a_result_name_parameters() -> None:
 
 def odd_requests(request: Planned) -> Planned | None:
     return request if request.number % 2 else None
+
+
+URL = "http://127.0.0.1:9"
+REFUSED: list[tuple[Any, tuple[Any, ...], list[dict[str, Any]]]] = [
+    (logreplay.convert, ("none.log",), [{}, {"output": "x.zzz"}, {"output": "y.csv", "to": "har"}]),
+    (
+        logreplay.inspect,
+        ("none.log",),
+        [{}, {"format": "json"}, {"timezone": "x"}, {"since": "q"}, {"match": "("}, {"status": "9x"}, {"client": "z"}],
+    ),
+    (
+        logreplay.run,
+        ("none.log", URL),
+        [{}, {"tps": 1}, {"ramp": "1..2"}, {"tps": 1, "speed": 1}, {"tps": 1, "cookies": True}, {"tps": 1, "use": "z"},
+         {"tps": 1, "body": "z"}, {"tps": 1, "late": "z"}, {"tps": 1, "http": "2", "streams": 0}, {"follow": True}],
+    ),
+    (logreplay.run, ("none.log", "http://example.com"), [{"tps": 1}]),
+    (logreplay.sweep, ("none.log", URL), [{}, {"rates": "z"}, {"rates": 1, "vusers": 1}, {"rates": 1, "order": "z"}]),
+    (logreplay.find, ("none.log", URL), [{}, {"p99": 1, "budget": 1}, {"p99": 1, "start": 9, "max_tps": 1}]),
+    (logreplay.duet, ("none.log", URL, f"{URL}/b"), [{}, {"tps": 1, "alternate": True, "noise": URL}]),
+    (logreplay.plan, ("none.log",), [{}, {"results": "none", "p99": 1}]),
+    (
+        logreplay.capacity,
+        ("none.log",),
+        [{"demand": 1, **each} for each in ({}, {"within": 1}, {"p99": 1, "p90": 1}, {"bound": "max<1"}, {"p99": 1})],
+    ),
+    (logreplay.compare, ("none.log", "none.log"), [{}, {"output": "zz"}]),
+    (logreplay.analyze, ("none.log",), [{}, {"output": "none.log"}]),
+    (logreplay.serve, ("none.log",), [{}, {"workers": 0}]),
+    (logreplay.control, (".", "raise 5%"), [{}]),
+    (logreplay.settings, ("run", "none.toml"), [{}]),
+    (logreplay.analysis.saturation, ("none.log",), [{}]),
+    (logreplay.analysis.compare, ("none.log", "none.log"), [{}]),
+    (logreplay.analysis.capacity, ("none.log",), [{"tps": 1, "within": 1, "percentile": "p42"}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "given", "options"), REFUSED)
+def test_no_refusal_of_a_function_names_an_option(
+    function: Callable[..., object],
+    given: tuple[Any, ...],
+    options: list[dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("none.log").write_text("x\n")
+    for each in options:
+        with pytest.raises(logreplay.LogreplayError) as refused:
+            function(*given, **each)
+        assert not re.search(r"(?<!\w)--?[a-z]", str(refused.value))
