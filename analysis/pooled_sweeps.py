@@ -100,18 +100,16 @@ def steps_of(found: Sequence[Analysis]) -> pl.DataFrame:
     return pl.concat([each.steps for each in found], how="diagonal_relaxed")
 
 
-def _with_lag(run: Analysis, figure: str) -> pl.DataFrame:
-    """The steps of a run; if requests were sent late, with the figure of the answered as measured (``with_lag``)."""
+def _with_lag(run: Analysis) -> pl.DataFrame:
+    """The steps of a run; if requests were sent late, with figures of the answered as measured: ``with_lag_p90``."""
     requests = run.requests
     if requests is None or not requests.has_late:
         return run.steps
     times = GroupTimes.by(requests, "step", len(requests.labels)).judged
-    p = PERCENTILES.get(figure)
-    measured = times.quantile(p, SMALLEST_SAMPLE[p], answered=True) if p else times.answered()[1]
-    table = pl.DataFrame({"step": requests.labels, "with_lag": measured}).with_columns(
-        pl.col("with_lag").fill_nan(None)
-    )
-    return run.steps.join(table, on="step", how="left", maintain_order="left")
+    measured = {name: times.quantile(p, SMALLEST_SAMPLE[p], answered=True) for name, p in PERCENTILES.items()}
+    measured["mean"] = times.answered()[1]
+    table = pl.DataFrame({"step": requests.labels} | {f"with_lag_{name}": each for name, each in measured.items()})
+    return run.steps.join(table.fill_nan(None), on="step", how="left", maintain_order="left")
 
 
 def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> Capacity:
@@ -120,7 +118,7 @@ def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> 
     searched = summary if summary and summary["slo"]["unit"].value == "requests/s" else None
     unfit = _unfit(searched, percentile, asked["within"]) if searched else ""
     answer = capacity(
-        pl.concat([_with_lag(each, percentile) for each in found], how="diagonal_relaxed"),
+        pl.concat([_with_lag(each) for each in found], how="diagonal_relaxed"),
         percentile=percentile,
         saturation=[each.verdict.saturation.rate for each in found if each.verdict.saturation.rate],
         users=found[0].users.verdict if found[0].users else None,

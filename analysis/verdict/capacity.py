@@ -1,8 +1,9 @@
 """Computes how many machines carry a load within a bound, from a sweep of one machine."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -167,14 +168,16 @@ def capacity(
     a step in which more fail than at the lowest rates (`more_errors`) does not keep it. Where such a step ends the
     rates that are carried, the shares of failures at all rates set the bracket. Steps whose requests were sent
     late, or whose bounded figure the generator's lag reaches, count only if they keep the bound with that lag: a target
-    that gets the same requests on time answers none of them later. Steps without a backlog of whose requests more than
+    that gets the same requests on time answers none of them later, so such a step never lowers the answer. A percentile
+    is never carried at a higher rate than a lower one within the same bound, though its steps show it less exactly.
+    Steps without a backlog of whose requests more than
     2 % were dropped do not count: they did not reach their rate. Load is taken to be split evenly, without a shared
     resource behind the machines: measure two machines once to know.
 
     Args:
         steps: step table with evidence, as `logreplay.analysis.analyze.analyse` makes it; of several runs of the same
-            sweep one below the other. Where known, ``with_lag`` is the bounded figure of the requests answered as
-            expected, with the generator's lag.
+            sweep one below the other. Where known, ``with_lag_p90`` and the like are the figures of the requests
+            answered as expected, with the generator's lag.
         tps: load to carry, requests/s.
         within: bound of the response time, seconds.
         percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.
@@ -203,7 +206,8 @@ def capacity(
         return of_plateau(users, tps=tps, headroom=headroom, survive=survive)
     estimates = [saturation] if isinstance(saturation, int | float) else list(saturation or ())
     limit = float(np.median(estimates)) if estimates else None
-    steps = _bounded(steps, percentile, within, limit).sort("rate", "scheduled", "bounded", "mean")  # in whatever order
+    below = _of_lower_percentiles(steps, percentile, within, limit, len(estimates))
+    steps = _bounded(steps, percentile, within, limit)
     left_out = _left_out(steps)
     base = base_of(steps)
     remarks = f"; {show_share(base)} of the requests failed at every rate" * (base > ERROR_SHARE / 2)
@@ -217,9 +221,11 @@ def capacity(
     if valid.is_empty():
         text = f"no step counts for {bound}: {_by_reason(left_out)}; {_remedy(left_out)}"
         return Capacity(text, not_counted=left_out, survive=survive, runs=runs)
-    limit = _most_answered(valid) if limit is None else limit
+    limit = limit or _most_answered(valid)
     told = Capacity("", saturation=limit, error_base=base, not_counted=left_out, survive=survive, runs=runs)
-    found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1), steps["may_fail"][0])
+    found = _carried(valid, percentile, within, limit, len(estimates))
+    for other in below:
+        found = found.bounded_by(other, min)
     lower = [each for each in left_out if each.rate < found.lowest]
     if found.likely is None:
         missed = _missed(valid, found.lowest, percentile)
@@ -266,10 +272,28 @@ def capacity(
     spare = spare_words(headroom, survive, none=", no headroom")
     seen += _seen(valid, found, percentile, unmeasured, left_out)
     if (found.likely or 0.0) > room:
-        seen += f"; {near}, of which {100 * NEAR:g} % are kept free"
+        seen += f"; {near}, and {100 * (1 - NEAR):g} % of that is the most that counts as carried"
         if found.high and limit and found.high > limit:
             seen += f" (both are estimates: the range ends at {show_rate(found.high)}/s)"
     return replace(answer, sentence=_numbers(answer, f"{tps:g}/s with {bound}{spare}") + seen + unjudged + remarks)
+
+
+def _of_lower_percentiles(
+    steps: pl.DataFrame, figure: str, within: float, limit: float | None, estimates: int
+) -> Iterator[CarriedRate]:
+    """The rate at which each percentile below a figure keeps the bound; that of the figure is at most as high."""
+    for lower in takewhile(lambda name: name != figure, PERCENTILES if figure in PERCENTILES else ()):
+        valid = _bounded(steps, lower, within, limit).filter(pl.col("why_not").is_null())
+        if valid.height:
+            yield _carried(valid, lower, within, limit or _most_answered(valid), estimates)
+
+
+def _carried(steps: pl.DataFrame, figure: str, within: float, limit: float | None, estimates: int) -> CarriedRate:
+    """`carried_rate` from steps that count: those sent late show that a rate is carried, never that it is not."""
+    on_time = steps.filter(~pl.col("late"))
+    each_of = [steps, on_time] if 0 < on_time.height < steps.height else [steps]
+    rates = [carried_rate(each, figure, within, limit, max(estimates, 1), steps["may_fail"][0]) for each in each_of]
+    return rates[0].bounded_by(rates[-1], max)
 
 
 def _numbers(answer: Capacity, what: str) -> str:
@@ -331,7 +355,7 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float, limit: float | Non
     """
     answered = pl.col("scheduled") - pl.col("errors")
     needed = SMALLEST_SAMPLE[PERCENTILES[figure]] if figure in PERCENTILES else 1
-    with_lag = pl.col("with_lag") if "with_lag" in steps.columns else pl.lit(None, pl.Float64)
+    with_lag = pl.col(f"with_lag_{figure}") if f"with_lag_{figure}" in steps.columns else pl.lit(None, pl.Float64)
     waited = pl.lit(figure in PERCENTILES) & (pl.col("failed_p50") > within).fill_null(False)
     own = pl.when(waited).then(figure).otherwise(f"ok_{figure}" if figure in PERCENTILES else figure)
     judged = pl.when(waited).then("scheduled").otherwise(answered)
@@ -359,7 +383,8 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float, limit: float | Non
     counted = table.filter(why_not.is_null())
     table = table.with_columns(may_fail=pl.lit(failures_allowed(counted, limit), pl.Float64))
     table = table.with_columns(many=(pl.col("failed") > pl.col("may_fail")).fill_null(False))
-    return table.with_columns(kept=pl.col("kept") & ~pl.col("many")).with_columns(why_not=why_not)
+    table = table.with_columns(kept=pl.col("kept") & ~pl.col("many")).with_columns(why_not=why_not)
+    return table.sort("rate", "scheduled", "bounded", "mean")  # in whatever order the steps came
 
 
 def _left_out(steps: pl.DataFrame) -> tuple[RateLeftOut, ...]:

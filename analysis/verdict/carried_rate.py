@@ -10,7 +10,8 @@ line, and 0 at saturation.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -66,6 +67,18 @@ class CarriedRate:
     kept: float = 0.0
     missed: float | None = None
     passed: tuple[float, ...] = ()
+
+    def bounded_by(self, other: "CarriedRate", choose: Callable[[float, float], float]) -> "CarriedRate":
+        """The same with the lower of both rates and ends (``choose`` is min), or the higher (max), if both have one."""
+        if self.likely is None or other.likely is None:
+            return self
+        high = choose(self.high or math.inf, other.high or math.inf)
+        return replace(
+            self,
+            low=choose(self.low, other.low),
+            likely=choose(self.likely, other.likely),
+            high=None if math.isinf(high) else high,
+        )
 
 
 def failures_allowed(steps: pl.DataFrame, limit: float | None) -> float | None:

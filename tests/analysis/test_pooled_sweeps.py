@@ -175,7 +175,10 @@ def test_a_search_is_answered_with_its_range_and_below_saturation(tmp_path: Path
     assert near.machines
     assert near.low == 225.0
     assert near.likely == pytest.approx(0.925 * near.saturation)
-    assert f"answered about {near.saturation:.0f}/s, of which 7.5 % are kept free" in near.sentence
+    assert (
+        f"answered about {near.saturation:.0f}/s, and 92.5 % of that is the most that counts as carried"
+        in near.sentence
+    )
 
 
 def test_a_search_does_not_override_the_refusal_of_a_rate_too_near_to_saturation(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def brackets(seconds: int, runs: int, seed: int, pooled: int) -> Iterator[tuple[
         queue = SimulatedQueue(workers, workers / limit, base_s=float(rng.choice([0, 0, 0.5])) * workers / limit)
         rates = np.linspace(limit * rng.uniform(0.1, 0.3), limit * rng.uniform(1.1, 1.4), int(rng.integers(8, 20)))
         name, truth = FIGURES[run % len(FIGURES)], limit * rng.uniform(0.4, 0.92)
-        found = [_swept(queue, rates.tolist(), seconds, rng) for _ in range(pooled)]
+        found = [swept(queue, rates.tolist(), seconds, rng) for _ in range(pooled)]
         steps, limits = pl.concat([each for each, _ in found]), [rate for _, rate in found if rate]
         within = figure(queue, truth, name)
         said = capacity(steps, tps=1000, within=within, percentile=name, saturation=limits, runs=pooled)
@@ -42,7 +42,7 @@ def brackets(seconds: int, runs: int, seed: int, pooled: int) -> Iterator[tuple[
             yield said.low, said.likely, math.inf if said.high is None else said.high, truth
 
 
-def _swept(
+def swept(
     queue: SimulatedQueue, rates: list[float], seconds: int, rng: np.random.Generator
 ) -> tuple[pl.DataFrame, float | None]:
     """The steps of a sweep, and its saturation."""

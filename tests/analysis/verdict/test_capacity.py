@@ -32,10 +32,12 @@ def table(
                 "failed_p50": None,
                 "valid_up_to": 1.0,
                 "ok_p90": p90,
+                "p50": p90 / 3,
+                "ok_p50": p90 / 3,
             }
             for rate, p90, verdict in rows
         ],
-        schema_overrides=dict.fromkeys(("rate", "p90", "ok_p90", "failed_p50"), pl.Float64),
+        schema_overrides=dict.fromkeys(("rate", "p50", "p90", "ok_p50", "ok_p90", "failed_p50"), pl.Float64),
     )
 
 
@@ -91,7 +93,7 @@ def test_machines_do_not_run_at_their_saturation(saturation: float | None) -> No
     assert found.likely == pytest.approx(0.925 * (found.saturation or 0))
     assert found.machines == 3
     assert found.sentence.endswith(
-        f"one machine saturates at about {found.saturation:.3g}/s, of which 7.5 % are kept free"
+        f"saturates at about {found.saturation:.3g}/s, and 92.5 % of that is the most that counts as carried"
     )
 
 
@@ -124,7 +126,7 @@ def test_rates_all_near_saturation_name_no_number() -> None:
 def test_a_bound_that_fails_below_saturation_is_the_limit() -> None:
     found = ask(BRACKET, saturation=46.0)
     assert 38 < (found.low or 0) < (found.likely or 0) < 42
-    assert "kept free" not in found.sentence
+    assert "counts as carried" not in found.sentence
 
 
 def test_the_mean_at_the_carried_rate_is_said_and_may_be_bounded() -> None:
@@ -245,9 +247,20 @@ def test_a_step_sent_late_that_keeps_the_bound_with_the_lag_counts() -> None:
     assert found.sentence.endswith("; sent late, and counted with the generator's lag: 30/s, 38/s")
     unknown = late.with_columns(ok_p90=pl.when(pl.col("rate") < 40).then(None).otherwise("ok_p90"), valid_up_to=0.5)
     assert ask(unknown).sentence.endswith("; not counted: 30/s, 38/s (sent late)")
-    assert ask(unknown.with_columns(with_lag="p90")).sentence == found.sentence
-    slow_failures = unknown.with_columns(with_lag="p90", failed_p50=10.0, p90=pl.lit(None, pl.Float64))
+    assert ask(unknown.with_columns(with_lag_p90="p90")).sentence == found.sentence
+    slow_failures = unknown.with_columns(with_lag_p90="p90", failed_p50=10.0, p90=pl.lit(None, pl.Float64))
     assert "sent late, and counted" not in ask(slow_failures).sentence
+
+
+def test_a_step_sent_late_that_a_weaker_bound_lets_count_does_not_lower_the_answer() -> None:
+    """With its lag it is slower than the next step: the likely rate fell from 75.6 to 54.7/s."""
+    steps = table((30, 0.04, "stable"), (35, 0.15, "stable"), (95, 0.66, "stable"), (110, 2.0, "overloaded"), seconds=5)
+    late = steps.with_columns(lag_p95=pl.when(pl.col("rate") == 35).then(0.1).otherwise("lag_p95"), scheduled=200)
+    strong, weak = (ask(late, within=within, saturation=100.0) for within in (0.12, 0.2))
+    assert ("sent late)" in strong.sentence, "sent late, and counted" in weak.sentence) == (True, True)
+    assert (strong.low or 0) <= (weak.low or 0)
+    assert (strong.likely or 0) <= (weak.likely or 0)
+    assert (strong.high or 0) <= (weak.high or 0)
 
 
 def test_a_step_whose_requests_were_dropped_proves_no_rate() -> None:
@@ -433,8 +446,8 @@ def test_a_range_that_reaches_above_the_saturation_is_said_to_be_an_estimate_lik
     found = ask(FULL, saturation=99.0, within=1.9)
     assert (found.high or 0) > 99
     assert found.sentence.endswith(
-        "one machine saturates at about 99/s, of which 7.5 % are kept free (both are estimates: the range ends "
-        f"at {found.high:.3g}/s)"
+        "one machine saturates at about 99/s, and 92.5 % of that is the most that counts as carried (both are "
+        f"estimates: the range ends at {found.high:.3g}/s)"
     )
 
 
@@ -442,7 +455,10 @@ def test_a_sweep_without_enough_data_for_a_saturation_has_none_in_the_answer_eit
     lacks = "not enough data: 4 rates have 100 requests or more; 5 such rates are needed"
     found = ask(FULL.head(4).vstack(FULL.tail(1)).unique(maintain_order=True), lacks=lacks)
     assert "saturates" not in found.sentence
-    assert "an overloaded machine answered about 100/s, of which 7.5 % are kept free" in found.sentence
+    assert (
+        "an overloaded machine answered about 100/s, and 92.5 % of that is the most that counts as carried"
+        in found.sentence
+    )
     assert found.sentence.endswith(f"; saturation unknown, {lacks}")
 
 

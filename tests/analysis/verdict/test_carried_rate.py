@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 from accuracy import capacity as measured
+from logreplay.analysis.verdict.capacity import capacity
 from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
+from simulate import SimulatedQueue
 
 
 def carried(
@@ -107,3 +109,22 @@ def test_the_lower_end_promises_too_much_seldom_and_the_bracket_holds_the_truth(
     assert len(found) >= 45
     assert np.mean(low > 1.05 * truth) <= 0.05
     assert np.mean((low <= truth) & (truth <= high)) >= 0.85
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_weaker_bound_is_never_kept_at_a_lower_rate(seed: int) -> None:
+    """P99, known less exactly, had a higher upper end than p95 within the same time."""
+    rng = np.random.default_rng([14, seed])
+    queue = SimulatedQueue(int(rng.choice([1, 4, 16])), 0.02)
+    rates = queue.capacity * np.linspace(rng.uniform(0.1, 0.3), 1.2, int(rng.integers(5, 10)))
+    steps, saturation = measured.swept(queue, rates.tolist(), int(rng.choice([5, 10, 20])), rng)
+    found = {
+        (name, within): capacity(steps, tps=100, within=within, percentile=name, saturation=saturation)
+        for name in ("p50", "p90", "p95", "p99")
+        for within in (0.04, 0.1, 0.2, 1.0)
+    }
+    for (name, within), stronger in found.items():
+        for (lower, later), weaker in found.items():
+            if lower <= name and within <= later and stronger.machines is not None:
+                ends = [(each.low or 0, each.likely or 0, each.high or math.inf) for each in (stronger, weaker)]
+                assert all(a <= b * (1 + 1e-9) for a, b in zip(*ends, strict=True)), (name, within, lower, later)
