@@ -154,6 +154,13 @@ def reading_options(**given: Any) -> ConvertOptions:
     return ConvertOptions(filter=kept, **{name: value for name, value in given.items() if value is not None})
 
 
+def check_reading(given: Mapping[str, str]) -> None:
+    """Check values of `convert`, `inspect` or `plan` that their kinds do not check."""
+    names = (*_FILTERS, "timezone")
+    reading_options(**{name: given.get(name) for name in names})
+    _limit(given.get("max_rejects"), strict=False)
+
+
 def convert_once(
     logs: tuple[str, ...],
     output: str | None,

@@ -76,7 +76,7 @@ class Kind:
             if iscoroutinefunction(value):
                 raise ValueError(f"{value.__name__} is async, and logreplay does not await it; write def")
             return value if self.convert is None else function_of(self.convert)(value)
-        text = self._spelled(value, self.between)
+        text = self.spelled(value)
         if not text.strip():
             raise ValueError("is empty: give a value, or None")
         if not writable(text):
@@ -99,6 +99,10 @@ class Kind:
             value = value.items()
         values = value if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
         return tuple(map(self.checked, with_lines(values) if lines else values))
+
+    def spelled(self, value: object) -> str:
+        """Spell a value of Python as the text that the command line would have."""
+        return self._spelled(value, self.between)
 
     def _part(self, part: Any, between: Sequence[str], whole: object) -> str:
         try:

@@ -1,7 +1,7 @@
 """Reads a settings file into entries, each for a command: for the command line and for programs."""
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -50,7 +50,11 @@ def entries(path: Path, known: Meanings, everywhere: Mapping[str, object], alias
                 instead = _elsewhere(name, known, everywhere)
                 raise LogreplayError(f"{where}: there is no option {name!r} for all commands{instead}")
             for command, keys in known.items():
-                at_top = [key for key, meaning in keys.items() if key in everywhere and meaning == everywhere[key]]
+                at_top = [
+                    key
+                    for key, meaning in keys.items()
+                    if key in everywhere and meaning == everywhere[key] and not is_replaced(key, found, keys)
+                ]
                 if name in at_top:
                     key = _first_name(where, name, found, at_top, aliases[command])
                     check_allowed(where, path, key, value)
@@ -58,6 +62,11 @@ def entries(path: Path, known: Meanings, everywhere: Mapping[str, object], alias
     for name, section in found.items():
         if isinstance(section, dict):
             yield from _section(path, text, name, section, known, aliases)
+
+
+def is_replaced(key: str, given: Container[str], known: Container[str]) -> bool:
+    """Whether ``log``, for all commands, stands beside ``logs``, which a command takes in its place."""
+    return key == "log" and "logs" in given and "logs" in known
 
 
 def _section(

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
+from logreplay.core.errors import LogreplayError
 from logreplay.options import kinds
 from logreplay.options.kinds import Option
 from logreplay.options.table import options_of
-from logreplay.settings_files.entries import Aliases, Meanings, shared
+from logreplay.settings_files.entries import Aliases, Entry, Meanings, shared
 from logreplay.settings_files.rules import opposite
 
 ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -46,10 +47,50 @@ class Key:
         """Whether it takes only true and false."""
         return self.option is not None and self.option.kind in (kinds.SWITCH, kinds.OFF, kinds.EITHER)
 
+    def typed(self, entry: Entry) -> bool | str | tuple[str, ...]:
+        """Return a value of a file as the command line would have it.
+
+        Raises:
+            LogreplayError: the value is not of the kind that the key takes.
+        """
+        where, key, value = entry.where, entry.key, entry.value
+        if self.switch:
+            if not isinstance(value, bool):
+                raise LogreplayError(f"{where}: {key!r} is a switch: write true or false, not {value!r}")
+            return value is self.on
+        if value is True and self.name in ALONE:
+            return ALONE[self.name]
+        items = value if isinstance(value, list) else [value]
+        if self.several or len(items) == 1:
+            texts = [_text(where, key, item) for item in items]
+        else:
+            texts = [self._joined(where, key, value)]
+        if not (texts or self.option) or not all(text.strip() for text in texts):
+            raise LogreplayError(f"{where}: {key!r} is empty: give a value, or leave it out")
+        if any("\0" in text for text in texts):
+            raise LogreplayError(f"{where}: {key!r} holds the character U+0000, which no option can; leave it out")
+        return tuple(texts) if self.several else texts[0]
+
+    def _joined(self, where: str, key: str, parts: list[Any]) -> str:
+        """Return a list as the one text that an option with several parts takes: ``[50, 100]`` as ``50,100``."""
+        kind = kinds.RATES if self.name == "rates" else self.option.kind if self.option else kinds.TEXT
+        if not kind.between:
+            raise LogreplayError(f"{where}: {key!r} takes one value, not a list: write it as one text")
+        try:
+            return kind.spelled(parts)
+        except ValueError as error:
+            raise LogreplayError(f"{where}: {key}={parts!r}: {error}") from None
+
     @property
     def meaning(self) -> object:
         """The properties that are equal if two commands mean the same by a key."""
         return (self.switch, self.several, self.option.help) if self.option else "argument"
+
+
+def _text(where: str, key: str, value: object) -> str:
+    if isinstance(value, bool | dict | list):
+        raise LogreplayError(f"{where}: {key!r} needs a value, not {str(value).lower()}")
+    return str(value)
 
 
 @cache
@@ -59,6 +100,7 @@ def keys(command: str) -> Mapping[str, Key]:
         name: Key(name, several=name in ("logs", "templates") or (command, name) in _REPEATED)
         for name in ARGUMENTS[command]
     }
+    found |= {"log": found["logs"]} if "logs" in found else {}
     for option in options_of(command):
         names = _names(option)
         key = Key(option.name, option, option.kind is not kinds.OFF, option.several or option.kind is kinds.PAIR)
@@ -84,7 +126,8 @@ def aliases() -> Aliases:
     """For each command the further names of its options, and the first name of each."""
     return {
         command: {name: names[0] for option in options_of(command) for names in [_names(option)] for name in names[1:]}
-        for command in ARGUMENTS
+        | ({"log": "logs"} if "logs" in arguments else {})
+        for command, arguments in ARGUMENTS.items()
     }
 
 

@@ -6,16 +6,18 @@ from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options.keywords import checked_option, value_of
-from logreplay.options.kinds import PATH, RATES, TEXT
+from logreplay.options.kinds import PATH, RATES, TEXT, function_of
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.signatures import with_known_names
 from logreplay.options.table import MOST_USED, options_of
 from logreplay.settings_files.entries import Entry, entries, nearest
-from logreplay.settings_files.keys import ALONE, ARGUMENTS, Key, aliases, everywhere, keys, meanings
+from logreplay.settings_files.keys import ARGUMENTS, Key, aliases, everywhere, keys, meanings
 from logreplay.settings_files.rules import DESTINATIONS, NEEDS_TYPED_DESTINATION, check_places
 
 _FUNCTIONS: Final = ARGUMENTS.keys() - {"demo", "urls", "seconds", "plot", "calibrate"}
 """The commands that are functions, too."""
+_READING: Final = {"convert", "inspect", "plan"}
+"""Commands that check some of their options only together."""
 
 
 @with_known_names
@@ -55,28 +57,15 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
 
 def _typed(entry: Entry, meant: Key) -> Any:
     """A value of the file as a program would write it."""
-    where, key, value, option = entry.where, entry.key, entry.value, meant.option
-    if meant.switch:
-        if not isinstance(value, bool):
-            raise LogreplayError(f"{where}: {key!r} is a switch: write true or false, not {value!r}")
-        return value is meant.on
-    if value is True and meant.name in ALONE:
-        value = ALONE[meant.name]
-    if isinstance(value, bool | dict):
-        raise LogreplayError(f"{where}: {key!r} needs a value, not {str(value).lower()}")
-    texts = [str(item) for item in (value if isinstance(value, list) else [value])]
-    if not all(text.strip() and "\0" not in text for text in texts):
-        raise LogreplayError(f"{where}: {key!r} is empty, or holds the character U+0000: give a value, or leave it out")
-    if option and meant.several:
-        return texts
-    if (entry.command, key) == ("compare", "more"):
+    value = meant.typed(entry)
+    if (entry.command, entry.key) == ("compare", "more"):
         raise LogreplayError(
-            f"{where}: compare() takes 'more' only before its keywords: leave it out of the file, and name them in the "
-            "program"
+            f"{entry.where}: compare() takes 'more' only before its keywords: leave it out of the file, and name them "
+            "in the program"
         )
-    if meant.several and len(texts) > 1:
-        return texts
-    return ",".join(texts)
+    if not isinstance(value, tuple):
+        return value
+    return value[0] if len(value) == 1 and not meant.option else list(value)
 
 
 def _checked(where: str, key: str, meant: Key, value: Any) -> Any:
@@ -87,8 +76,10 @@ def _checked(where: str, key: str, meant: Key, value: Any) -> Any:
         if not (option := meant.option):
             return value
         checked = checked_option(replace(option, name=key), value)
+        if {*option.commands.split()} <= _READING:
+            function_of("conversion:check_reading")({option.name: value})
     except UsageError as error:
-        raise LogreplayError(f"{where}: {error}") from None
+        raise LogreplayError(f"{where}: {str(error).removeprefix('--')}") from None
     return checked if option.commands in OTHERS and not meant.several else value
 
 

@@ -9,6 +9,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.precedence import Rank, Setting
 from logreplay.core.masking import terminal_safe
 from logreplay.options import kinds
+from logreplay.settings_files.entries import is_replaced
 from logreplay.settings_files.keys import Key, everywhere, keys, meanings
 
 PREFIX: Final = "LOGREPLAY_"
@@ -28,6 +29,7 @@ def read_variables(
         return {}
     general: dict[str, dict[str, Setting]] = {name: {} for name in meanings()}
     single: dict[str, dict[str, Setting]] = {name: {} for name in meanings()}
+    shared = {name.removeprefix(PREFIX).lower() for name in found}
     for variable, text in found.items():
         key = variable.removeprefix(PREFIX).lower().replace("_", "-")
         command = next((name for name in meanings() if key.startswith(f"{name}-")), "")
@@ -36,7 +38,7 @@ def read_variables(
             _put(single[command], own, keys(command)[own], Setting(text, Rank.COMMAND_VARIABLE, variable))
         elif key in everywhere():
             for other, meant in meanings().items():
-                if meant.get(key) == everywhere()[key]:
+                if meant.get(key) == everywhere()[key] and not is_replaced(key, shared, meant):
                     _put(general[other], key, keys(other)[key], Setting(text, Rank.VARIABLE, variable))
         elif having := [name for name in meanings() if key in keys(name)]:
             names = " or ".join(variable_of(name, key) for name in having)

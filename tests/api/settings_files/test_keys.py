@@ -18,6 +18,8 @@ def settable(command: click.Command) -> Iterator[tuple[str, click.Parameter]]:
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             yield parameter.name or "", parameter
+            if parameter.name == "logs":
+                yield "log", parameter
             continue
         for name in (*parameter.opts, *parameter.secondary_opts):
             if name.startswith("--"):
@@ -44,6 +46,7 @@ def test_the_keys_are_those_of_the_command_line(command: str) -> None:
         assert keys(command)[key].several is (parameter.nargs != 1 or bool(getattr(parameter, "multiple", False))), key
     options = [each for each in cli.commands[command].params if isinstance(each, click.Option)]
     further = {name[2:]: key_of(each) for each in options for name in each.opts if name.startswith("--")}
+    further |= {"log": "logs"} if "logs" in keys(command) else {}
     assert aliases()[command] == {name: first for name, first in further.items() if name != first}
 
 

@@ -136,13 +136,47 @@ def test_a_function_and_a_path_that_are_no_texts_are_refused(name: str, value: A
         ("serve", "workers = 0", "line 2: workers='0': expected a whole number, 1 or more"),
         ("capacity", "demand = 'a'", "line 2: demand='a': expected a rate above 0"),
         ("compare", "junit = '.'", "line 2: junit='.': .: is a folder; name a file"),
+        ("convert", "since = 'gestern'", "line 2: since 'gestern': not a time; write 2026-11-20"),
+        ("inspect", "timezone = 'Mars'", "line 2: timezone 'Mars': no such time zone"),
+        ("plan", "match = '('", "line 2: match '[(]': not a regular expression"),
+        ("convert", "max-rejects = 'x'", "line 2: max-rejects 'x': expected a number of lines"),
+        ("run", "timeout = ['10s', '20s']", "line 2: 'timeout' takes one value, not a list: write it as one text"),
+        ("run", "log = ['a', 'b']", "line 2: 'log' takes one value, not a list"),
+        ("run", "header = [true]", "line 2: 'header' needs a value, not true"),
+        ("convert", "client = ['10.0.0.7', '10.0.0.8']", "line 2: 'client' takes one value, not a list"),
+        ("convert", "logs = []", "line 2: 'logs' is empty"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused_with_its_place(file: Path, function: str, line: str, said: str) -> None:
-    """Those of `run` were returned as they were, and those of `serve` ended in a bare ValueError."""
+    """Those of `run` were returned as they were, a list as one text, and those of `serve` ended in a ValueError."""
     file.write_text(f"[{function}]\n{line}\n")
     with pytest.raises(logreplay.LogreplayError, match=said):
         logreplay.settings(function)
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "value"),
+    [
+        ("run", "ramp = [10, 200]", ("ramp", "10..200")),
+        ("run", "steps = [[50, '10s'], [100, 20]]", ("steps", "50:10s,100:20")),
+        ("run", "status = [404, '5xx']", ("status", "404,5xx")),
+        ("sweep", "rates = [50, 100]", ("rates", "50,100")),
+        ("convert", "match = ['^/a']", ("match", "^/a")),
+    ],
+)
+def test_a_list_of_parts_is_one_value(file: Path, function: str, line: str, value: tuple[str, str]) -> None:
+    file.write_text(f"[{function}]\n{line}\n")
+    assert logreplay.settings(function) == dict([value])
+
+
+def test_a_log_for_all_commands_is_that_of_commands_that_take_several(file: Path) -> None:
+    """`convert` and `inspect` took ``logs`` only."""
+    file.write_text("log = 'a.log'\n[inspect]\nlog = ['b.log', 'c.log']\n")
+    given = {function: logreplay.settings(function)["log"] for function in ("run", "convert", "plan", "inspect")}
+    assert given == {"run": "a.log", "convert": "a.log", "plan": "a.log", "inspect": ["b.log", "c.log"]}
+    file.write_text("log = 'a.csv'\nlogs = ['a.log', 'b.log']\n")
+    assert logreplay.settings("run") == {"log": "a.csv"}
+    assert logreplay.settings("convert") == {"log": ["a.log", "b.log"]}
 
 
 def test_no_file_outside_of_the_folder_is_read_to_check_a_value(file: Path) -> None:

@@ -123,3 +123,10 @@ def test_two_variables_of_one_option_are_refused(names: tuple[str, str]) -> None
     with pytest.raises(click.ClickException) as told:
         read_variables({one: "1", other: "1"}, print)
     assert told.value.message == f"{one} and {other} set the same option: leave out one of them"
+
+
+def test_a_log_for_all_commands_is_that_of_commands_that_take_several() -> None:
+    found = read_variables({"LOGREPLAY_LOG": "a.log"})
+    assert (found["run"]["log"].value, found["inspect"]["logs"].value) == ("a.log", ("a.log",))
+    both = read_variables({"LOGREPLAY_LOG": "a.log", "LOGREPLAY_LOGS": "b.log"})
+    assert (both["run"]["log"].value, both["inspect"]["logs"].value) == ("a.log", ("b.log",))
