@@ -10,16 +10,18 @@ import polars as pl
 from logreplay.analysis.format_time import HOUR_S, rounded_up, show, show_share
 from logreplay.analysis.input import pias
 from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import CANCELLED, DROPPED
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.tables import warmup
 from logreplay.analysis.tables.aggregate import step_windows
+from logreplay.analysis.tables.group_times import GroupTimes
 from logreplay.analysis.tables.step_intervals import TRIALS
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.core.plural import first_of, number_of
 from logreplay.core.rows import left_out
-from logreplay.core.validity import deepest, targets_own
+from logreplay.core.validity import given, sent_late
 
 NO_TIMES: Final = "the log has no response times"
 LOG_TIMES: Final = "log $request_time (nginx) or %D (Apache)"
@@ -57,7 +59,7 @@ def findings_of(requests: RequestArrays, verdict: SaturationVerdict) -> list[dic
         found.append({"code": "warm_up", "severity": "warning", "text": text})
     if short := too_short(verdict.steps):
         found.append({"code": "short_steps", "severity": "note", "text": short})
-    return [*found, *_of_the_target(verdict), *_not_covered(requests, verdict)]
+    return [*found, *_of_the_target(requests, verdict), *_not_covered(requests, verdict)]
 
 
 def _not_covered(requests: RequestArrays, verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
@@ -83,7 +85,7 @@ def _undecided(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
         yield {"code": "undecided", "severity": "note", "text": text}
 
 
-def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
+def _of_the_target(requests: RequestArrays, verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
     """Findings on failures, outages and passing overloads, and on requests that were sent late all the same."""
     steps = verdict.steps
     if verdict.target_failing:
@@ -104,20 +106,27 @@ def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
         text = f"the target fell behind or failed at {rates}, and carried higher rates: a pause, other load, a cold "
         text += f"cache or late scaling; repeat each rate: sweep --repeat {TRIALS}"
         yield {"code": "passing_overload", "severity": "warning", "text": text}
-    yield from _late(verdict)
+    yield from _late(requests, verdict)
 
 
-def _late(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
+def _late(requests: RequestArrays, verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
     """Finding on steps of which a percentile is not given, because requests were sent late."""
-    steps = verdict.steps.filter(~pl.col("generator"))
-    deep = pl.col("scheduled").map_elements(deepest, return_dtype=pl.Float64)
-    if (late := steps.filter(pl.col("valid_up_to") < deep)).is_empty():
-        return
-    at = f"at {_rates(late)} " if len(verdict.steps) > 1 else ""
-    lag, valid = late["lag_p95"].to_numpy().max(), targets_own(late["valid_up_to"].to_numpy().min())
-    text = f"{at}requests were sent late (lag p95 up to {show(lag)}): response times are {valid}, "
-    text += "and figures that the lag reaches are left out; stop other processes, and repeat the run"
-    yield {"code": "lag", "severity": "warning", "text": text}
+    added: dict[float, float] = {}
+    late = []
+    for label, count in (
+        verdict.steps.filter(~pl.col("generator"), pl.col("valid_up_to") < 1).select("step", "scheduled").iter_rows()
+    ):
+        step = requests.of_step(requests.labels.index(label))
+        times = GroupTimes.by(step, "step", 1)
+        reached = {p: lag for p in given(count) if not math.isnan(lag := times.added(p).item())}
+        added |= {p: max(lag, added.get(p, 0.0)) for p, lag in reached.items()}
+        late += [(label, int(step.lag.max()))] if reached else []
+    if late:
+        labels, lags = zip(*late, strict=True)
+        at = f"at {_rates(verdict.steps.filter(pl.col('step').is_in(labels)))} " if len(verdict.steps) > 1 else ""
+        text = sent_late(dict(sorted(added.items())), max(lags) / SECOND, show)
+        text = f"{at}{text}; stop other processes, and repeat the run"
+        yield {"code": "lag", "severity": "warning", "text": text}
 
 
 def _rates(steps: pl.DataFrame) -> str:

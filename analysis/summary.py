@@ -19,7 +19,7 @@ from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import ClosedLoop, check_kinds
 from logreplay.analysis.limit.sentences import TargetLimit
-from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank, valid_rank
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, lag_in, quantile, valid_rank
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables import siege_ab
 from logreplay.analysis.tables.aggregate import run_spans
@@ -169,11 +169,12 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
     answered = counts["ok"] + counts["http_error"]
     offered_s, sent_s, ended_s = run_spans(requests)
     named, served, finished = requests.kinds, siege_ab.served(requests), requests.finished
+    lag = np.sort(requests.lag)
     times = {
         "siege": siege_ab.siege(requests, served),
         "ab": siege_ab.ab(requests, served),
-        **_all_times(finished, failed, siege_ab.served(finished)),
-        "lag_s": _times(np.sort(requests.lag), requests.lag),
+        **_all_times(finished, failed, siege_ab.served(finished), lag),
+        "lag_s": _times(lag, requests.lag),
     }
     return {
         "requests": counts,
@@ -307,8 +308,11 @@ def is_given(count: int, p: float) -> bool:
     return count >= (SMALLEST_SAMPLE.get(p, 1) if p >= 0.99 else 1)
 
 
-def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str, dict[str, Any]]:
-    """Response times of all and of the answered, service times, waits that an option or the target made necessary."""
+def _all_times(requests: RequestArrays, failed: int, served: Micros, lag: Micros) -> dict[str, dict[str, Any]]:
+    """Response times of all and of the answered, service times, waits that an option or the target made necessary.
+
+    ``lag``: sorted.
+    """
     answered = requests.outcome <= HTTP_ERROR
     ordered = requests.judged
     ordered.sort()  # in place: 20 million take 80 MB
@@ -317,8 +321,8 @@ def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str
         without_lag = requests.judged_without_lag
         without_lag.sort()
     times = {
-        "response_s": {**_valid_times(ordered, without_lag, good), "failed": failed},
-        "ok_response_s": _valid_times(ordered[:good], without_lag[:good], good),
+        "response_s": {**_valid_times(ordered, without_lag, lag, good), "failed": failed},
+        "ok_response_s": _valid_times(ordered[:good], without_lag[:good], lag, good),
     }
     del ordered, without_lag
     of_sent = served if answered.all() else np.sort(those(requests.service, requests.sent))
@@ -329,15 +333,16 @@ def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str
     }
 
 
-def _valid_times(ordered: Micros, without_lag: Micros, good: int) -> dict[str, Any]:
+def _valid_times(ordered: Micros, without_lag: Micros, lag: Micros, good: int) -> dict[str, Any]:
     """`_times` of response times without those figures that the generator's lag reaches, and how far it does not.
 
-    Both are sorted; the first ``good`` of each were answered as expected.
+    All are sorted; the first ``good`` times of each were answered as expected.
     """
     times, lagless = (_times(part, part[:good]) for part in (ordered, without_lag))
     valid = valid_rank((ordered[part], without_lag[part]) for part in slices(len(ordered)))
     for name, p in LADDER.items():
-        if rank(len(ordered), p) > valid and math.isfinite(times[name] or 0.0):
+        given = times[name] is not None and math.isfinite(times[name])
+        if given and lag_in(p, ordered, without_lag, lag, valid) is not None:
             times[name] = None
     for name in ("min", "mean", "max"):
         if times[name] is not None and holds_lag(*(np.array(1e6 * each[name]) for each in (times, lagless))):

@@ -1,23 +1,34 @@
-"""Finds the highest quantile at which response times are the target's, and intervals of shares and means of requests.
+"""Tells the quantiles that are the target's from the generator's; intervals of shares and means of requests.
 
 A response time counts from the scheduled send time, so a generator that is late makes it longer. Sorted apart, the
 response times and the same times without their lag show at each rank what the lag adds to that quantile: a late request
 does no harm to a percentile that slower requests decide, and lifts one below which all others lie.
+
+Late requests also arrive together, and the queue that they form makes requests slower that were on time: in a queue
+that serves requests in their order, by no more than the largest lag. So a quantile above the first one that the lag
+reaches is the target's only if hardly any lag is large beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import floor
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from logreplay.core.plural import listed
+
 LAG_US: Final = 5_000
 LAG_SHARE: Final = 0.1
 """Lag of `LAG_US` and more, and of more than this share of a time, makes that time the generator's."""
+RARE: Final = 0.1
+"""Above the first quantile that the lag reaches, a quantile is the target's only if no more requests had a lag that is
+large beside it than this share of the requests that are slower."""
 _RARE: Final = (0.999, 0.99)
 """Percentiles that are given only if there are enough requests for a 95 % interval."""
 _USUAL: Final = 0.95
+SHOWN: Final = (0.5, 0.75, 0.9, _USUAL, *reversed(_RARE))
+"""Percentiles that a finding on lag names."""
 _DOUBT: Final = 0.025
 
 FEW: Final = 0.05
@@ -31,19 +42,39 @@ USUAL_S: Final = 10
 
 Numbers = NDArray[np.float64] | NDArray[np.int64] | float
 Ints = NDArray[np.int64]
-Times = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
+Times = NDArray[np.integer[Any]] | NDArray[np.floating[Any]] | float
 
 
 def holds_lag(response: Times, without_lag: Times) -> NDArray[np.bool_]:
     """Return whether each time holds too much lag; both arguments are (n,) microseconds."""
-    found: NDArray[np.bool_] = response - without_lag > np.maximum(LAG_US, LAG_SHARE * response)
+    found: NDArray[np.bool_] = response - without_lag > harmless(response)
     return found
 
 
-def deepest(count: int) -> float:
-    """Return the highest percentile that this number of requests allows."""
+def harmless(response: Times) -> NDArray[np.float64]:
+    """Return the largest lag, microseconds, that leaves each time the target's; (n,) microseconds."""
+    longest: NDArray[np.float64] = np.maximum(LAG_US, LAG_SHARE * response)
+    return longest
+
+
+def is_reached(
+    p: NDArray[np.float64] | float, response: Times, without_lag: Times, later: NDArray[np.float64] | float
+) -> NDArray[np.bool_]:
+    """Return whether quantiles above the first one that the lag reaches are the generator's, too.
+
+    Args:
+        p: the quantiles, 0 to 1.
+        response: the p-quantiles of the response times, microseconds.
+        without_lag: those of the times without the lag.
+        later: share of the requests whose lag is above `harmless` of ``response``.
+    """
+    return holds_lag(response, without_lag) | (np.asarray(later) > RARE * (1 - p) + 1e-9)
+
+
+def given(count: int) -> tuple[float, ...]:
+    """Return the percentiles that this number of requests allows, the lowest first."""
     known = _DOUBT ** (1 / max(count, 1))
-    return next((p for p in _RARE if p <= known), _USUAL)
+    return tuple(p for p in SHOWN if p not in _RARE or p <= known)
 
 
 def percentile(share: float) -> str:
@@ -51,13 +82,25 @@ def percentile(share: float) -> str:
     return f"p{floor(1000 * share + 1e-9) / 10:g}"
 
 
-def targets_own(share: float) -> str:
-    """Say of response times up to which percentile they are the target's: the rest of "response times are"."""
-    return f"the target's up to {percentile(share)} only" if share >= 0.001 else "the target's at no percentile"
+def sent_late(
+    added: Mapping[float, float], longest: float, show: Callable[[float], str], *, of: str = "", fate: str = "left out"
+) -> str:
+    """Say what becomes of percentiles because requests were sent late, and by how much.
+
+    Args:
+        added: seconds that the lag adds to each percentile that it reaches.
+        longest: the largest lag, seconds.
+        show: writes seconds.
+        of: names the run: `` of the candidate``.
+        fate: participle for what becomes of these percentiles.
+    """
+    names = listed([f"{show(lag)} to {percentile(p)}" for p, lag in added.items()])
+    late = f"requests{of} were sent late, by up to {show(longest)}"
+    return f"{late}: the lag adds {names}, which {'is' if len(added) == 1 else 'are'} {fate}"
 
 
-def valid_up_to(response: Times, without_lag: Times) -> int:
-    """Return up to which rank, from 1, sorted response times are the target's; 0: none.
+def valid_up_to(response: NDArray[Any], without_lag: NDArray[Any]) -> int:
+    """Return up to which rank, from 1, no sorted response time holds too much lag; 0: none.
 
     Args:
         response: (n,) ascending, microseconds.

@@ -31,6 +31,7 @@ PAGE = " ".join((DOCS / "analysis.md").read_text(encoding="utf-8").split())
         (r"less than (\S+) % of the schedule was sent", (100 * verdict.SENT_ENOUGH,)),
         (r"more than (\S+) % of the requests failed: invalid", (100 * verdict.FAILING,)),
         (r"lag adds more than (\S+) ms and (\S+) %", (validity.LAG_US / 1e3, 100 * validity.LAG_SHARE)),
+        (r"at most (\S+) % as many as the slower", (100 * validity.RARE,)),
         (
             r"lag p95 above (\S+) ms and above (\S+) % of the median \*serv",
             (1e3 * stability.LATE_S, 100 * stability.LATE),

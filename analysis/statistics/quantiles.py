@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.statistics.slices import slices
-from logreplay.core.validity import valid_up_to
+from logreplay.core.validity import harmless, is_reached, valid_up_to
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -91,6 +91,20 @@ def valid_rank(parts: Iterable[tuple[Micros, Micros]]) -> int:
         if found < len(response):
             break
     return rank
+
+
+def lag_in(
+    p: float, response: "Micros | Floats", without_lag: "Micros | Floats", lag: Micros, valid: int
+) -> float | None:
+    """Return the microseconds that the generator's lag adds to the p-quantile; None if it does not reach it.
+
+    All times are sorted; ``valid`` is `valid_rank` of them, ``lag`` of all requests.
+    """
+    if (at := rank(len(response), p)) <= valid:
+        return None
+    time, free = float(response[at - 1]), float(without_lag[at - 1])
+    later = 1 - float(np.searchsorted(lag, harmless(time), "right")) / len(lag)
+    return time - free if is_reached(p, time, free, later) else None
 
 
 def interval_ranks(count: int, p: float) -> tuple[int, int] | None:
@@ -207,6 +221,14 @@ class Grouped:
                 (self.values(group, part), without_lag.values(group, part)) for part in slices(int(valid[group]))
             )
         return valid
+
+    def longer(self, limits: Floats) -> Ints:
+        """Return how many of each group's values exceed its limits: (groups, …) as ``limits``, microseconds."""
+        apart = (-1, *(1,) * (limits.ndim - 1))
+        groups = np.arange(len(self.counts), dtype=np.int64).reshape(apart)
+        keys = (groups << 32) | np.clip(limits, 0, FAILED).astype(np.int64)
+        result: Ints = self._ends.reshape(apart) - np.searchsorted(self._keys, keys, "right")
+        return result
 
     def values(self, group: int, part: slice = slice(None)) -> Ints:
         """Return one group's values, sorted, microseconds; or a part of them."""

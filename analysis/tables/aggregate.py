@@ -17,7 +17,7 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.statistics.quantiles import PERCENTILES, SHARES, SMALLEST_SAMPLE, Bools, Floats, Grouped, Ints
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Bools, Floats, Grouped, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.design_effect import design_effects
 from logreplay.analysis.tables.group_times import GroupTimes, service
@@ -139,7 +139,7 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
         step that were answered before its end, per second), ``goodput`` (answered as expected, likewise);
         ``settled_completed``, ``settled_goodput``: answers per second after the first fifth of the step, whenever
         their requests were sent; ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``p999``, ``max`` as in `seconds`;
-        ``valid_up_to``: the share of the response times, the shortest, that are the target's and not the generator's;
+        ``valid_up_to``: the share of the response times, the shortest, to which the generator's lag adds too little;
         ``ok_p50``, ``ok_p90``, ``ok_p95``, ``ok_p99`` and ``ok_p999`` of those answered as expected only;
         ``service_p50``, ``service_p99``, ``lag_p50``, ``lag_p95``, ``lag_p99``, seconds; ``bytes``; ``in_flight`` at
         the end of the step. For `logreplay.analysis.tables.step_intervals`: ``quantiles``, the response times at
@@ -193,7 +193,7 @@ def _step_times(requests: RequestArrays, windows: "Windows") -> tuple[dict[str, 
     times |= {f"ok_{name}": found.quantile(p, answered=True) for name, p in PERCENTILES.items()}
     limits = np.column_stack([times["p90"], times["p99"]])
     spread = {
-        "quantiles": np.where(times["valid_up_to"][:, None] < SHARES, np.nan, found.judged.at_shares()),
+        "quantiles": found.at_shares(),
         "batch_effects": design_effects(requests, windows.start, windows.stop, limits),
     }
     del found

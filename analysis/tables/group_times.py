@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.input.arrays import RequestArrays, those
-from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints, ranks
+from logreplay.analysis.statistics.quantiles import SHARES, SMALLEST_SAMPLE, Bools, Floats, Grouped, Ints, ranks
 from logreplay.analysis.statistics.quantiles import Part as TimesPart
 from logreplay.analysis.statistics.slices import slices
-from logreplay.core.validity import LAG_US, holds_lag
+from logreplay.core.validity import LAG_US, harmless, holds_lag, is_reached
 
 LADDER: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
@@ -26,11 +26,13 @@ class GroupTimes:
     Attributes:
         judged: response times as measured; of a request that failed `FAILED`.
         without_lag: the same without the generator's lag, of the groups in which a request was late.
-        valid: (groups,) up to which rank the times are the target's.
+        lag: the generator's lag of the requests that it sent late.
+        valid: (groups,) up to which rank no time holds too much lag.
     """
 
     judged: Grouped
     without_lag: Grouped
+    lag: Grouped
     valid: Ints
 
     @classmethod
@@ -48,9 +50,15 @@ class GroupTimes:
                 chosen = late[groups]
                 yield those(groups, chosen), those(part.judged_without_lag, chosen)
 
+        def lag_parts() -> Iterable[TimesPart]:
+            for groups, part in parts() if late.any() else ():
+                yield those(groups, part.lag > LAG_US), part.lag[part.lag > LAG_US]
+
         judged = Grouped.of_parts(judged_parts(), number, room)
-        without_lag = Grouped.of_parts(late_parts(), number, int(judged.counts[late].sum()))
-        return cls(judged, without_lag, judged.valid_up_to(without_lag))
+        room = int(judged.counts[late].sum())
+        without_lag = Grouped.of_parts(late_parts(), number, room)
+        lag = Grouped.of_parts(lag_parts(), number, room)
+        return cls(judged, without_lag, lag, judged.valid_up_to(without_lag))
 
     @classmethod
     def by(cls, requests: RequestArrays, name: Literal["step", "route"], number: int) -> "GroupTimes":
@@ -76,11 +84,35 @@ class GroupTimes:
         """Each group's p-quantile as `Grouped.quantile`; NaN where too few requests support it or lag reaches it."""
         times = self.judged.quantile(p, SMALLEST_SAMPLE[p] if p >= 0.99 else 1, answered=answered)
         counts = self.judged.answered()[0] if answered else self.judged.counts
-        return np.where((ranks(counts, p) > self.valid) & np.isfinite(times), np.nan, times)
+        reached = self._reached(p, times, self.without_lag.quantile(p, answered=answered), counts)
+        return np.where(reached, np.nan, times)
+
+    def at_shares(self) -> Floats:
+        """Each group's quantiles as `Grouped.at_shares`; NaN where the lag reaches them."""
+        times = self.judged.at_shares()
+        reached = self._reached(SHARES, times, self.without_lag.at_shares(), self.judged.counts)
+        return np.where(reached, np.nan, times)
+
+    def added(self, p: float) -> Floats:
+        """How much the lag adds to each group's p-quantile: (groups,) seconds, NaN where it does not reach it."""
+        times, without_lag = self.judged.quantile(p), self.without_lag.quantile(p)
+        reached = self._reached(p, times, without_lag, self.judged.counts)
+        added = np.full(len(times), np.nan)
+        added[reached] = (times - without_lag)[reached]
+        return added
+
+    def _reached(self, p: float | Floats, times: Floats, without_lag: Floats, counts: Ints) -> Bools:
+        """Whether the lag reaches p-quantiles of ``counts`` (groups,) times: (groups, …) as ``times``, seconds."""
+        apart = (-1, *(1,) * (times.ndim - 1))
+        known = np.where(np.isfinite(times), 1e6 * times, 0.0)
+        later = self.lag.longer(harmless(known)) / np.maximum(self.judged.counts, 1).reshape(apart)
+        reached = is_reached(p, known, 1e6 * without_lag, later) & np.isfinite(times)
+        result: Bools = reached & (ranks(counts.reshape(apart), p) > self.valid.reshape(apart))
+        return result
 
     @property
     def valid_up_to(self) -> Floats:
-        """(groups,) the share of the times, the shortest, that are the target's; 1 for an empty group."""
+        """(groups,) the share of the times, the shortest, to which the lag adds too little; 1 for an empty group."""
         return np.where(self.judged.counts > 0, self.valid / np.maximum(self.judged.counts, 1), 1.0)
 
 

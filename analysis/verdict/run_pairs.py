@@ -9,8 +9,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.input import arrays, sources
 from logreplay.analysis.input.downcast import CANCELLED, DROPPED_KIND, compact, is_readable, unreadable
 from logreplay.analysis.input.routes import route
@@ -18,7 +20,7 @@ from logreplay.analysis.input.run_metadata import limited_steps, summary_of, voi
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import swapped, typical_value
 from logreplay.analysis.statistics.failures import Series
-from logreplay.analysis.statistics.quantiles import PERCENTILES
+from logreplay.analysis.statistics.quantiles import PERCENTILES, lag_in, valid_rank
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict import stability
 from logreplay.analysis.verdict.ratio_interval import (
@@ -41,11 +43,11 @@ from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import first_of, listed, number_of
 from logreplay.core.record import SCHEMA, SWAP_TURN, TARGET
 from logreplay.core.rows import left_out
-from logreplay.core.validity import LAG_US, targets_own, valid_up_to
+from logreplay.core.validity import LAG_US, holds_lag, sent_late
 
 _SAME_LOG: Final = 0.9
-FEWEST_VALID: Final = 0.9
-"""Share of the response times that must be the target's: a tenth of the pairs hardly moves a median."""
+MOST_LATE: Final = 0.1
+"""Largest share of requests whose own response time holds too much lag: a tenth of the pairs hardly moves a median."""
 _SAME_INSTANT: Final = timedelta(milliseconds=1)
 _BATCH: Final = 1 << 14
 _ANSWERS: Final = ("second", "kind", "kind_new", "bytes", "bytes_new")
@@ -60,6 +62,16 @@ _PAIRS_APART: Final = 0.03
 """Smallest difference of two pairs of targets that is reported, as a logarithm."""
 _NOISE_KNOWN: Final = 0.9
 """Smallest share of the pairs that the control must have answered to be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lag:
+    """The share of requests whose own time holds too much lag; the lag in percentiles, and the largest; seconds."""
+
+    share: float
+    added: dict[float, float]
+    longest: float
+
 
 Sides = tuple[pl.DataFrame, pl.DataFrame]
 """Both runs: ``scheduled``, ``response``, ``route``, ``rate`` of the requests that were answered as expected."""
@@ -130,8 +142,8 @@ def pair_of_runs(
     failed = hits(whole[0], pl.col("failed")), hits(whole[1], pl.col("failed"))
     old, new, unfit = _comparable((baseline, candidate), whole, notes)
     del whole
-    valid = _valid_up_to(old), _valid_up_to(new)
-    notes += _sent_late(valid)
+    lags = _lag_of(old), _lag_of(new)
+    notes += _sent_late(lags)
     if at_once:
         old = old.sort("seq")
     turns = [name for name in (SWAP_TURN, SECOND_PAIR, TARGET) if name in old.columns and name in new.columns]
@@ -158,9 +170,10 @@ def pair_of_runs(
     del old, new  # a hundred bytes for each request
     quantiles = ratio_changes((*sides, *_second_baseline(timed)))
     change = typical_change(timed) if paired else quantiles.get("p50")
-    notes += _in_few_bursts(quantiles, min(valid)) if change and span_of(sides) >= SHORTEST_S else ()
-    quantiles = {name: each for name, each in quantiles.items() if PERCENTILES[name] <= min(valid)}
-    if min(valid) < FEWEST_VALID:
+    reached = {p for lag in lags for p in lag.added}
+    notes += _in_few_bursts(quantiles, reached) if change and span_of(sides) >= SHORTEST_S else ()
+    quantiles = {name: each for name, each in quantiles.items() if PERCENTILES[name] not in reached}
+    if max(lag.share for lag in lags) > MOST_LATE:
         unfit = "requests were sent late, so that the response times hold the generator's lag"
     shortest = typical_value.SHORTEST_S if paired and at_once else SHORTEST_S
     if unfit or span_of(sides) < shortest:
@@ -229,30 +242,30 @@ def _between_pairs(timed: pl.DataFrame) -> Iterator[str]:
         )
 
 
-def _in_few_bursts(found: Collection[str], valid: float) -> Iterator[str]:
+def _in_few_bursts(found: Collection[str], reached: Collection[float]) -> Iterator[str]:
     """Name the percentiles that are not compared, because too few requests are above them; not those sent late."""
-    if names := [name for p in QUANTILES if (name := f"p{100 * p:g}") not in found and p <= valid]:
+    if names := [name for p in QUANTILES if (name := f"p{100 * p:g}") not in found and p not in reached]:
         yield (f"{listed(names)}: not compared, since the requests above came in too few bursts of time; run longer")
 
 
-def _valid_up_to(run: pl.DataFrame) -> float:
-    """The share of the response times, the shortest, that are the target's and not the generator's."""
-    good = run.filter("good").select("lag", micros=pl.col("response") * 1e6)
-    if good.filter(pl.col("lag") > LAG_US).is_empty():
-        return 1.0
-    response, without_lag = good.select(pl.col("micros").sort(), free=(pl.col("micros") - pl.col("lag")).sort())
-    return valid_up_to(response.to_numpy(), without_lag.to_numpy()) / good.height
+def _lag_of(run: pl.DataFrame) -> _Lag:
+    """The generator's lag in the response times of a run."""
+    good = run.filter("good")
+    response, lag = good["response"].to_numpy() * 1e6, good["lag"].to_numpy()
+    if (longest := int(lag.max(initial=0))) <= LAG_US:
+        return _Lag(0.0, {}, longest / 1e6)
+    ordered, free, lags = (np.sort(times) for times in (response, response - lag, lag))
+    valid = valid_rank([(ordered, free)])
+    added = {p: micros / 1e6 for p in QUANTILES if (micros := lag_in(p, ordered, free, lags, valid)) is not None}
+    return _Lag(float(holds_lag(response, response - lag).mean()), added, longest / 1e6)
 
 
-def _sent_late(valid: tuple[float, float]) -> Iterator[str]:
-    """Name the percentiles that are not compared, because requests were sent late; shares as of `_valid_up_to`."""
-    for run, share in zip(("baseline", "candidate"), valid, strict=True):
-        if names := [name for name, p in PERCENTILES.items() if p in QUANTILES and p > share]:
-            yield (
-                f"requests of the {run} were sent late: its response times are {targets_own(share)}, "
-                f"and {listed(names)} {'is' if len(names) == 1 else 'are'} not compared; stop other "
-                "processes, and repeat the run"
-            )
+def _sent_late(lags: tuple[_Lag, _Lag]) -> Iterator[str]:
+    """Name the percentiles that are not compared, because requests were sent late."""
+    for run, lag in zip(("baseline", "candidate"), lags, strict=True):
+        if lag.added:
+            late = sent_late(lag.added, lag.longest, show, of=f" of the {run}", fate="not compared")
+            yield f"{late}; stop other processes, and repeat the run"
 
 
 def _sides_of(timed: pl.DataFrame) -> Sides:

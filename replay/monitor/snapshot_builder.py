@@ -12,8 +12,6 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import RunEvidence, RunVerdict, Severity, judge
 
 _NOTES: Final = 30
-_P99: Final = 0.99
-"""Share of the response times that must be the target's, so that their p99 is: other times hold the generator's lag."""
 _COPIED: Final = (
     "sent", "not_sent", "dropped", "ok", "http_error", "net_error", "failed", "new_errors", "bytes", "samples",
 )  # fmt: skip
@@ -89,7 +87,7 @@ class SnapshotBuilder:
             note: on it.
         """
         so_far, counted = _times(outcome.counters.response), self._past + outcome.counters
-        valid = so_far if outcome.counters.valid_up_to >= _P99 else replace(so_far, p99=None)
+        valid = so_far if outcome.counters.lag_in(0.99) is None else replace(so_far, p99=None)
         state = state or ("void" if outcome.health.verdict is RunVerdict.GENERATOR_BOUND else "carried")
         if outcome.counters.sent:
             self._curve += self._point(valid, state)

@@ -1,6 +1,7 @@
 """Counts of a run, available at any time without reading the result log."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from logreplay.core.masking import masked
 from logreplay.core.record import failed, never_sent
+from logreplay.core.validity import given, harmless, is_reached, sent_late
 from logreplay.replay.results.durations import Durations
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.senders.contract import ERROR_CODES, WORDS
@@ -133,8 +135,21 @@ class Counters:
 
     @property
     def valid_up_to(self) -> float:
-        """The share of the response times, the shortest, that are the target's and not the generator's."""
+        """The share of the response times, the shortest, to which the generator's lag adds too little."""
         return self.response.valid_up_to(self.without_lag)
+
+    def lag_in(self, p: float) -> float | None:
+        """Seconds that the generator's lag adds to the p-quantile of the response times; None: it does not reach it."""
+        response, without_lag = (each.quantile(p) or 0.0 for each in (self.response, self.without_lag))
+        later = 1 - self.lag.up_to([float(harmless(1e6 * response)) / 1e6])[0] / max(self.lag.total, 1)
+        if p <= self.valid_up_to or not is_reached(p, 1e6 * response, 1e6 * without_lag, later):
+            return None
+        return response - without_lag
+
+    def sent_late(self, show: Callable[[float], str]) -> str:
+        """Say which percentiles the generator's lag reaches; empty if none. ``show`` writes seconds."""
+        added = {p: lag for p in given(self.response.total) if (lag := self.lag_in(p)) is not None}
+        return sent_late(added, self.lag.quantile(1.0) or 0.0, show) if added else ""
 
     @property
     def new_errors(self) -> int:

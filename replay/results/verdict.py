@@ -1,7 +1,7 @@
 """Judges whether a run is valid. Typed findings: observation, likely cause, remedy.
 
-The thresholds: generator lag is mentioned where it makes a percentile of the response times longer by more than 5 ms
-and 10 % (`logreplay.core.validity`): of that percentile the run says nothing. A run is invalid from a lag of ``p95 >
+The thresholds: generator lag is mentioned where a percentile of the response times is left out because of it
+(`logreplay.core.validity`). A run is invalid from a lag of ``p95 >
 max(50 ms, 20 % of the median response time)`` on, when less than 98 % of the schedule was sent, or when every request
 was cancelled before its response.
 """
@@ -15,7 +15,6 @@ from typing import Any, Final, Self
 
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import percent
-from logreplay.core.validity import deepest, targets_own
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad, WriteLag
 from logreplay.replay.schedules.steering import LoadChange
@@ -268,12 +267,11 @@ def _generator(seen: RunEvidence) -> list[Finding]:
     findings = [Finding("shard_lost", Severity.VOID, seen.lost)] if seen.lost else []
     p50 = seen.counters.response.quantile(0.5) or 0.0
     p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
-    late, valid = p95 > max(LATE_S, LATE * p50), seen.counters.valid_up_to
-    if late or valid < deepest(seen.counters.response.total):
-        severity = Severity.VOID if late else Severity.WARNING
-        text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}"
-        text += "" if late else f"; response times are {targets_own(valid)}"
-        findings.append(Finding("lag", severity, f"{text}; {_why_late(seen)}"))
+    if p95 > max(LATE_S, LATE * p50):
+        text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}; {_why_late(seen)}"
+        findings.append(Finding("lag", Severity.VOID, text))
+    elif text := seen.counters.sent_late(_ms):
+        findings.append(Finding("lag", Severity.WARNING, f"{text}; {_why_late(seen)}"))
     if seen.vitals.longest_pause > _STOOD_STILL_S:
         findings.append(
             Finding(

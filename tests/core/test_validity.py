@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given as each_of
 from hypothesis import strategies as st
 
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
@@ -12,10 +12,12 @@ from logreplay.core.validity import (
     USUAL_CLUSTER,
     batch_variance,
     cluster_size,
-    deepest,
+    given,
+    harmless,
+    is_reached,
     newcombe,
     percentile,
-    targets_own,
+    sent_late,
     valid_up_to,
     wilson,
 )
@@ -60,9 +62,29 @@ def test_lag_within_5_ms_or_a_tenth_does_no_harm() -> None:
     assert ranks([1000] * 10, [130] * 10) == 0
 
 
-def test_no_percentile_0_is_named() -> None:
-    assert targets_own(0.964) == "the target's up to p96.4 only"
-    assert targets_own(0) == "the target's at no percentile"
+def test_lag_that_is_small_beside_a_percentile_does_not_reach_it_whatever_it_reaches_below() -> None:
+    """8 ms at a median of 20 ms left out p99, which was 520 ms."""
+    median, p99 = 20 * MS, 520 * MS
+    assert harmless(np.array([median, p99])).tolist() == [5 * MS, 52 * MS]
+    assert is_reached(0.5, median, median - 8 * MS, 0.6)
+    assert not is_reached(0.99, p99, p99 - 8 * MS, 0.0)
+    assert is_reached(0.99, p99, p99 - 53 * MS, 0.0)
+
+
+def test_more_lag_than_a_percentile_bears_may_be_as_rare_as_a_tenth_of_what_is_above_it() -> None:
+    """A pause of 300 ms made 1 % of the requests late; those on time that had to wait for them took as long."""
+    assert not is_reached(0.99, 305 * MS, 295 * MS, 0.001)
+    assert is_reached(0.99, 305 * MS, 295 * MS, 0.0011)
+    assert is_reached(1.0, 305 * MS, 295 * MS, 0.0001)
+
+
+def test_a_finding_names_the_percentiles_and_the_lag_in_each() -> None:
+    said = sent_late({0.5: 0.008}, 0.3, lambda seconds: f"{1000 * seconds:g} ms")
+    assert said == "requests were sent late, by up to 300 ms: the lag adds 8 ms to p50, which is left out"
+    more = sent_late({0.5: 8, 0.999: 9}, 9, "{:g} s".format, of=" of A", fate="not compared")
+    assert more == (
+        "requests of A were sent late, by up to 9 s: the lag adds 8 s to p50 and 9 s to p99.9, which are not compared"
+    )
 
 
 def test_nothing_is_valid_up_to_nothing() -> None:
@@ -77,8 +99,11 @@ def test_times_beyond_one_block_are_seen() -> None:
 
 
 @pytest.mark.parametrize(("count", "share"), [(1, 0.95), (367, 0.95), (368, 0.99), (3687, 0.99), (3688, 0.999)])
-def test_the_deepest_percentile_is_the_highest_that_is_given(count: int, share: float) -> None:
-    assert deepest(count) == share
+def test_the_percentiles_that_are_given_end_with_the_highest_that_a_number_of_requests_allows(
+    count: int, share: float
+) -> None:
+    assert given(count)[:4] == (0.5, 0.75, 0.9, 0.95)
+    assert given(count)[-1] == share
     assert share == 0.95 or SMALLEST_SAMPLE[share] <= count
 
 
@@ -87,7 +112,7 @@ def test_a_quantile_is_written_rounded_down(share: float, name: str) -> None:
     assert percentile(share) == name
 
 
-@given(st.floats(0, 1), st.floats(0.5, 1e6), st.floats(0.5, 5))
+@each_of(st.floats(0, 1), st.floats(0.5, 1e6), st.floats(0.5, 5))
 def test_the_interval_of_a_share_holds_it(share: float, number: float, z: float) -> None:
     low, high = wilson(share, number, z)
     assert 0 <= low <= share + 1e-9

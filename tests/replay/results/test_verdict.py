@@ -114,9 +114,23 @@ def test_a_run_is_not_valid_for_a_percentile_that_its_lag_reaches() -> None:
     (finding,) = judge(seen).findings
     assert (finding.code, finding.severity) == ("lag", Severity.WARNING)
     assert finding.text == (
-        "requests were started late: lag p95 5.43e-06 ms, p99 2 s; response times are the target's up to p96 only; the "
-        "machine was busy; check that it is idle, and repeat the run"
+        "requests were sent late, by up to 2 s: the lag adds 1.99 s to p99 and 1.99 s to p99.9, which are left out; "
+        "the machine was busy; check that it is idle, and repeat the run"
     )
+
+
+def test_lag_in_the_median_leaves_p99_as_it_is() -> None:
+    """Of 10 to 20 ms, 90 % of the requests were sent 8 ms late, and 2 % took 520 ms: p99 was left out, too."""
+    without_lag = (np.concatenate((np.linspace(10, 20, 9800), np.full(200, 520.0))) * 1e6).astype(np.int64)
+    lag = np.where(np.arange(10_000) % 10 > 0, 8_000_000, 0)
+    seen = replace(evidence(), counters=Counters(sent=10_000))
+    seen.counters.lag.add(lag)
+    seen.counters.response.add(lag + without_lag)
+    seen.counters.without_lag.add(without_lag)
+    (finding,) = judge(seen).findings
+    assert finding.text.startswith("requests were sent late, by up to 7.97 ms: the lag adds 7")
+    assert " to p50, " in finding.text
+    assert "p99" not in finding.text
 
 
 def test_steps_in_which_requests_waited_are_named_and_their_requests_added_up() -> None:
