@@ -237,7 +237,15 @@ class DuetResult(FolderResult):
             text = f"kind={kind!r}: a duet has one picture, changes; draw a target by its result log"
             raise UsageError(text, ("kind",))
         assert self.comparison
-        return partial(changes, found=self.comparison)
+        found, targets = self.comparison, self.summary["targets"]
+        names = [f"{name} {(targets.get(name) or {}).get('target', '')}".strip() for name in ("candidate", "baseline")]
+        title = f"{' against '.join(names)}\n{found.sentence}"
+
+        def draw(ax: "Axes") -> "Axes":
+            changes(ax, found).set_title(title, fontsize=9, loc="left", wrap=True, parse_math=False)
+            return ax
+
+        return draw
 
     @property
     def _logs(self) -> Mapping[str, Path]:

@@ -152,6 +152,16 @@ def test_the_differences_of_a_duet_without_a_summary_are_read(versions: DuetResu
     assert isinstance(found, DuetResult)
     assert not versions.differences.empty
     assert found.differences["place"].to_list() == versions.differences["place"].to_list()
+    assert title_of(found).startswith("candidate against baseline\n")
+
+
+def test_the_picture_names_both_targets_and_has_the_answer(versions: DuetResult, urls: Urls) -> None:
+    assert versions.comparison
+    assert title_of(versions) == f"candidate {urls[2]} against baseline {urls[0]}\n{versions.comparison.sentence}"
+
+
+def title_of(found: DuetResult) -> str:
+    return found.plot().axes[0].get_title(loc="left")
 
 
 def test_a_broken_table_of_differences_is_named(versions: DuetResult, tmp_path: Path) -> None:
