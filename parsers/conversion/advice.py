@@ -51,6 +51,10 @@ def notes(
         )
     elif "total" in fields and "first" not in fields:
         found.append("latency holds the whole response time: the log has no time to the first byte")
+    if intake.untimed and {"total", "first"} & fields:
+        found.append(
+            f"{number_of(intake.untimed, 'request has', 'requests have')} no response time: their latency is 0"
+        )
     if report.converted and fields and time_unit and not {"total", "first"} & fields:
         found.append(f"--time-unit {time_unit} had no effect: the log has no response times")
     durations = [(format, {"total", "first"} & format.layout.fields) for format in formats]

@@ -26,6 +26,7 @@ from logreplay.parsers.formats.named_values import (
     is_of_known_writer,
     json_from_sample,
     ltsv_from_sample,
+    of_other_writers,
 )
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 
@@ -123,7 +124,7 @@ class Detection:
     @property
     def name(self) -> str:
         """The formats' names joined, with that of the prefix."""
-        names = "+".join(format.name for format in self.formats) or "w3c"
+        names = "+".join(dict.fromkeys(format.name for format in self.formats)) or "w3c"
         return f"{names} after {self.prefix.name}" if self.prefix else names
 
     def parse(self, lines: pl.Series, formats: Sequence[Format], zone: str) -> ParsedBlock:
@@ -234,9 +235,9 @@ def _suits(reading: Detection, sample: bytes, wanted: str) -> bool:
     lines = text_lines(sample)
     lines = lines.filter(~lines.str.contains(BLANK))
     bare = reading.prefix.strip(lines) if reading.prefix else lines
-    texts, known = bare.to_list(), {format.name: _places(format) for format in reading.formats}
-    for format in _by_names(texts):
-        if not _places(format) <= known.get(format.name, _places(format)):
+    for format in _by_names(bare.to_list()):
+        known = [_places(each) for each in reading.formats if each.name == format.name]
+        if known and not any(_places(format) <= places for places in known):
             return False
     clean = 1 - len(_misfits(bare, reading.formats, 0)) / max(len(bare), 1)
     try:
@@ -393,12 +394,17 @@ def _best(lines: pl.Series, given: Format | None, wanted: str) -> Detection:
 
 
 def _by_names(lines: Sequence[str], wanted: str = "auto") -> list[Format]:
-    """The formats of JSON and of LTSV that the names in some lines tell, unless their writer is known."""
+    """The formats of JSON and of LTSV that the names in some lines tell, one a writer, unless the writer is known."""
     makers = {"json": json_from_sample, "ltsv": ltsv_from_sample}
     unknown = [line for line in lines if not is_of_known_writer(line)] if wanted == "auto" else lines
-    found = (make(unknown) for name, make in makers.items() if wanted in ("auto", name))
-    mixed = len(unknown) < len(lines)  # beside a known writer, lines without a status are mostly its messages
-    return [format for format in found if format and (not mixed or "rc" in format.layout.fields)]
+    found: list[Format] = []
+    for make in (make for name, make in makers.items() if wanted in ("auto", name)):
+        rest, mixed = unknown, len(unknown) < len(lines)
+        # beside other writers, lines without a status are mostly messages of these
+        while rest and (format := make(rest)) and (not mixed or "rc" in format.layout.fields):
+            found.append(format)
+            rest, mixed = of_other_writers(format, rest), True
+    return found
 
 
 def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Detection:

@@ -47,6 +47,7 @@ class LogReader:
         spread: some stamps have no fraction, and are spread within their second.
         naive: stamps that carried no zone.
         http3: requests by HTTP/3.
+        untimed: requests without a response time.
         hashed: rows whose line begins with ``#``.
         offsets: different offsets of the stamps from UTC: ``+0530``.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
@@ -67,6 +68,7 @@ class LogReader:
     spread: bool = False
     naive: int = 0
     http3: int = 0
+    untimed: int = 0
     hashed: int = 0
     offsets: dict[str, None] = field(default_factory=dict)
     backwards: int = 0
@@ -147,6 +149,7 @@ class LogReader:
             self.repeated.add(source.name, parsed.rows["us"].to_numpy(), hashes.to_numpy(), texts)
         self.naive += parsed.naive
         self.http3 += parsed.http3
+        self.untimed += parsed.untimed
         # a search for one byte takes far less time than one for two, and most blocks hold none
         if b"#" in block.data and (block.data.startswith(b"#") or b"\n#" in block.data):
             hashed = [number for number, line in enumerate(block.raw_lines()) if line.startswith(b"#")]
@@ -233,11 +236,17 @@ def _parse(
     back = taken.ms * 1000 if main.stamp.at == "end" else np.zeros(len(taken.ms), np.int64)
     times = {"line": taken.line.astype(np.uint32), "us": taken.us, "back": back, "latency": taken.ms / 1000}
     rows = pl.DataFrame(times).with_columns(whole=True, fold=pl.lit(0, pl.Int64)).select(_TIMES)
+    untimed = 0 if "total" in main.layout.fields else rows.height
     if not len(taken.left):
-        return ParsedBlock(rows, [], 0, 0, taken.offsets, taken.http3), taken.lines
+        return ParsedBlock(rows, [], 0, 0, taken.offsets, taken.http3, untimed), taken.lines
     parsed = reading.parse(block.lines().gather(taken.left), formats, zone)
     refusals = [replace(refusal, line=int(taken.left[refusal.line])) for refusal in parsed.refusals]
-    parsed = replace(parsed, offsets=taken.offsets + parsed.offsets, http3=taken.http3 + parsed.http3)
+    parsed = replace(
+        parsed,
+        offsets=taken.offsets + parsed.offsets,
+        http3=taken.http3 + parsed.http3,
+        untimed=untimed + parsed.untimed,
+    )
     if not parsed.rows.height:
         return replace(parsed, rows=rows, refusals=refusals), taken.lines
     place = pl.Series("line", taken.left[parsed.rows["line"].to_numpy()], pl.UInt32)

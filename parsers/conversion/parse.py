@@ -72,6 +72,7 @@ class ParsedBlock:
         naive: stamps without a zone.
         offsets: different offsets of the others from UTC, as they are written.
         http3: rows whose protocol is HTTP/3.
+        untimed: rows without a response time, whose latency is 0.
     """
 
     rows: pl.DataFrame
@@ -80,6 +81,7 @@ class ParsedBlock:
     naive: int
     offsets: tuple[str, ...] = ()
     http3: int = 0
+    untimed: int = 0
 
 
 def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: int = 9) -> ParsedBlock:
@@ -106,6 +108,7 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
         first.naive + second.naive,
         first.offsets + second.offsets,
         first.http3 + second.http3,
+        first.untimed + second.untimed,
     )
 
 
@@ -159,7 +162,7 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
     comment = frame["text"].str.contains(BLANK)  # after all formats: what a line begins with may come from a client
     blank += int(comment.sum())
     refusals += [SkippedLine(line, "rejected", "layout") for line in frame["line"].filter(~comment)]
-    rows, http3 = _NO_ROWS, 0
+    rows, http3, untimed = _NO_ROWS, 0, 0
     if found:  # mostly nothing, where a format is looked for
         rows = pl.concat(found)
         others = rows.select("line", reason=other_protocol()).drop_nulls("reason")
@@ -167,9 +170,12 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
             refusals += [SkippedLine(line, "unreplayable", reason) for line, reason in others.iter_rows()]
             rows = rows.filter(~pl.col("line").is_in(others["line"].implode()))
         http3 = int(rows["protocol"].str.starts_with("HTTP/3").sum())
+        if untimed := rows["latency"].null_count():
+            rows = rows.with_columns(pl.col("latency").fill_null(0.0))
     if len(lines) != rows.height + len(refusals) + blank:
         raise AssertionError(f"{len(lines)} lines, but {rows.height} rows, {len(refusals)} refused, {blank} blank")
-    return ParsedBlock(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive, offsets, http3)
+    rows = rows.sort("line") if len(found) > 1 else rows
+    return ParsedBlock(rows, refusals, blank, naive, offsets, http3, untimed)
 
 
 def _where(frame: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
@@ -222,7 +228,7 @@ def _are_readable(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
 
 
 def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
-    """Clean raw fields → rows without times; missing fields are null."""
+    """Clean raw fields → rows without times; missing fields, and the latency without a response time, are null."""
     have = set(raw.columns)
     texts = pl.col(name for name in TEXTS if name in have and name != "body")
     blanks = (texts.str.starts_with(" ") | texts.str.ends_with(" ")).any()  # servers strip them off a header's value
@@ -249,7 +255,7 @@ def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
         args = pl.col("args").fill_null("")
         url = url + pl.when(args.is_in(["", "-"])).then(pl.lit("")).otherwise("?" + args)
     total, first = (pl.col(name) if name in have else pl.lit(None, pl.Float64) for name in ("total", "first"))
-    latency = pl.coalesce(pl.min_horizontal(first, total), pl.lit(0.0)) if "first" in have else total.fill_null(0.0)
+    latency = pl.min_horizontal(first, total) if "first" in have else total
     xfertime = (total - latency).fill_null(0.0) if "first" in have else pl.lit(0.0)
     stamp = [name for name in ("day", "time") if name in have]
     columns = {
@@ -296,7 +302,7 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
 
     total = values.seconds(row.get("total") or "", format.total_unit)
     first = values.first_byte(row.get("first") or "", format.first_unit)
-    latency = min((value for value in (first, total) if value is not None), default=0.0)
+    latency = min((value for value in (first, total) if value is not None), default=None)
     rc = values.status(row.get("rc") or "")
     sizes = values.count(row.get("bytes") or ""), values.count(row.get("request_bytes") or "")
     if row.get("request") is not None:
@@ -312,7 +318,7 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         "line": row["line"],
         "time": "T".join(filter(None, (row.get("day"), row.get("time")))),
         "latency": latency,
-        "xfertime": max((total or 0.0) - latency, 0.0),
+        "xfertime": max((total or 0.0) - (latency or 0.0), 0.0),
         "bytes": sizes[0],
         "url": request.url,
         "rc": rc,
@@ -375,7 +381,7 @@ def _with_time(
     instants = timestamps.read(rows["time"], format.stamp, zone)
     if format.agent_coding:
         rows = rows.with_columns(_decoded(rows["agent"], format.agent_coding))
-    taken = ((pl.col("latency") + pl.col("xfertime")) * timestamps.SECOND).round().cast(pl.Int64)
+    taken = ((pl.col("latency").fill_null(0.0) + pl.col("xfertime")) * timestamps.SECOND).round().cast(pl.Int64)
     read = {
         "us": instants.us,
         "whole": instants.whole,

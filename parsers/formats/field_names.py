@@ -58,6 +58,8 @@ _ALIASES: Final[dict[str, tuple[str, ...]]] = {
 """Names that logs give to a value, the better ones first. Those of LTSV: http://ltsv.org/"""
 
 
+_USUAL: Final = 0.5
+"""Share of the records with a value, of those that the most frequent name has, from which a name is not rare."""
 _KNOWN: Final = {alias.lower() for aliases in _ALIASES.values() for alias in aliases} | {"http_x_forwarded_for"}
 
 HEADER_SLOT: Final = "header_"
@@ -83,18 +85,26 @@ def header_slot(name: str) -> str:
     return HEADER_SLOT + name.lower() if kept else ""
 
 
-def choose(names: Iterable[str]) -> dict[str, str]:
-    """Assign names to slots; empty if none of them is a request."""
+def choose(names: Mapping[str, int]) -> dict[str, str]:
+    """Assign names to slots; empty if none of them is a request.
+
+    Args:
+        names: in how many records each has a value. Of several for one slot the first that is not rare beside another
+            counts: one record with another name must not take the values of the rest.
+    """
     lower = {name.lower(): name for name in names}
-    slots = {
-        slot: lower[found]
-        for slot, aliases in _ALIASES.items()
-        if (found := next((alias.lower() for alias in aliases if alias.lower() in lower), None)) is not None
-    }
-    if "request" in slots:
+    slots, given = {}, {"request": 0, "url": 0}
+    for slot, aliases in _ALIASES.items():
+        known = [lower[alias.lower()] for alias in aliases if alias.lower() in lower]
+        if known:
+            given[slot] = max(names[name] for name in known)
+            slots[slot] = next(name for name in known if names[name] >= _USUAL * given[slot])
+    if "request" in slots and given["request"] >= _USUAL * given["url"]:
         for slot in ("op", "url", "args", "protocol"):
             slots.pop(slot, None)
-    elif "url" not in slots:
+    elif "url" in slots:
+        slots.pop("request", None)
+    else:
         return {}
     headers = {name: lower[name] for name in lower if name.startswith("http_") and name not in _KNOWN}
     for name, found in headers.items():

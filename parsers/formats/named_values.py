@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import polars as pl
@@ -314,7 +315,7 @@ def is_of_known_writer(line: str) -> bool:
 
 
 def json_from_sample(lines: Sequence[str]) -> Format | None:
-    """Find the format of JSON lines by the names of their values; None if they are not JSON, or hold no request."""
+    """Find the format of the writer of most JSON lines by the names of their values; None if they hold no request."""
     records = [record for line in lines if (record := load(line)) is not None]
     answered = [record for record in records if has_status(record)]  # the others may be messages of another kind
     slots, about = _named(answered or records)
@@ -323,7 +324,7 @@ def json_from_sample(lines: Sequence[str]) -> Format | None:
 
 
 def ltsv_from_sample(lines: Sequence[str]) -> Format | None:
-    """Find the format of LTSV lines by their labels; None if they are not LTSV, or hold no request."""
+    """Find the format of the writer of most LTSV lines by their labels; None if they hold no request."""
     records = [found for line in lines if "\t" in line and len(found := pairs(line)) > 2]
     slots, about = _named(records)
     if not slots:
@@ -336,11 +337,55 @@ def ltsv_from_sample(lines: Sequence[str]) -> Format | None:
     return Format(name="ltsv", layout=layout, source="http://ltsv.org/", **about)
 
 
+def of_other_writers(format: Format, lines: Sequence[str]) -> list[str]:
+    """The lines that name a request, its time or its status otherwise than a format of JSON or LTSV."""
+    layout = format.layout
+    assert isinstance(layout, NamedValues)
+    names = {slot: path[-1] for slot, path in layout.paths}
+    return [line for line in lines if not _is_alike(_telling(layout.record(line) or {}), names)]
+
+
 def _named(records: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], dict[str, Any]]:
-    """The name of each raw field, empty if there is no request; and the attributes of a `Format` that names tell."""
-    values = (item for record in records for item in record.items())
-    slots = choose(dict.fromkeys(name for name, value in values if not isinstance(value, dict | list)))
+    """The name of each raw field for the writer of most requests, and the attributes of a `Format` that names tell.
+
+    Without a request, no names.
+    """
+    telling = [_telling(record) for record in records]
+    usual = Counter(tuple(names.items()) for names in telling if names).most_common(1)
+    if not usual:
+        return {}, {}
+    names = dict(usual[0][0])
+    records = [record for record, own in zip(records, telling, strict=True) if _is_alike(own, names)]
+    given = Counter(name for record in records for name in _given(record))
+    given.update(dict.fromkeys((name for record in records for name in record if _is_text(record[name])), 0))
+    slots = choose(given)
     durations = {
         slot: [as_text(record.get(slots.get(slot, ""))) or "" for record in records] for slot in ("total", "first")
     }
     return slots, meaning(slots, durations)
+
+
+def _given(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the values that a record has."""
+    return tuple(name for name, value in record.items() if _is_text(value) and value not in (None, "", "-"))
+
+
+def _is_text(value: Any) -> bool:
+    return not isinstance(value, dict | list)
+
+
+def _telling(record: Mapping[str, Any]) -> Mapping[str, str]:
+    """The names of a record for a request, its time and its status; none without a request."""
+    return _telling_of(_given(record))
+
+
+@lru_cache(256)
+def _telling_of(given: tuple[str, ...]) -> Mapping[str, str]:
+    slots = choose(dict.fromkeys(given, 1))
+    return {slot: slots[slot] for slot in ("time", "request", "op", "url", "rc") if slot in slots}
+
+
+def _is_alike(own: Mapping[str, str], names: Mapping[str, str]) -> bool:
+    """Whether the telling names of a record can be those of a writer, who may leave some out."""
+    whole_line = ("request" in own) == ("request" in names) or not own
+    return whole_line and all(names.get(slot, name) == name for slot, name in own.items())

@@ -84,6 +84,32 @@ def test_only_protocols_and_stamps_tell_of_http3_and_of_offsets(tmp_path: Path, 
         assert (offsets in notes, "offsets" in notes) == (told and line != EPOCH,) * 2
 
 
+TIMED_JSON = JSON.removesuffix("}}") + ',"request_time":{took}}}'
+LTSV = "time:2026-01-05T12:00:00{zone}\treq:GET {url} {protocol}\tstatus:200\treqtime:{took}"
+
+
+@pytest.mark.parametrize(
+    ("with_time", "without"),
+    [
+        (f"{CLF} {{took}}", CLF),
+        (f"{CLF} {{took}}", f"{CLF} -"),
+        (TIMED_JSON, JSON),
+        (TIMED_JSON, TIMED_JSON.replace("{took}", '"-"')),
+        (LTSV, LTSV.replace("{took}", "-")),
+        (LTSV, LTSV.replace("{took}", "").replace("{url}", "{url}\\x22")),
+    ],
+)
+@pytest.mark.parametrize(("many", "few"), [(9, 3), (3, 9)])
+def test_requests_without_a_response_time_are_counted(
+    tmp_path: Path, with_time: str, without: str, many: int, few: int
+) -> None:
+    """Their latency of 0 looked like a response at once."""
+    lines = [with_time.format_map({**PLAIN, "took": "0.000"})] * many + [without.format_map(PLAIN)] * few
+    (tmp_path / "log").write_text("\n".join(lines) + "\n")
+    notes = convert([tmp_path / "log"], tmp_path / "out.csv").notes
+    assert f"{few} requests have no response time: their latency is 0" in notes
+
+
 @pytest.mark.parametrize(
     ("zones", "told"),
     [

@@ -1,6 +1,9 @@
 """The format of a log is found by what fits a sample of its lines."""
 
+import json
 import re
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -117,6 +120,34 @@ def test_ltsv_logs_with_other_labels_keep_the_values_of_each(format: str) -> Non
     other = line.replace(b"remote_addr", b"client_ip")
     for sample, found in zip([line * 99, other], detect_each([line * 99, other], ["a", "b"], format), strict=True):
         assert set(found.parse(text_lines(sample), found.formats, "").rows["client"]) == {"1.2.3.4"}
+
+
+@pytest.mark.parametrize("join", [json.dumps, lambda record: "\t".join(f"{k}:{v}" for k, v in record.items())])
+@pytest.mark.parametrize("first", [40, 200, 360])
+def test_the_lines_of_two_writers_in_one_log_keep_the_values_of_each(
+    first: int, join: Callable[[dict[str, object]], str]
+) -> None:
+    """The names of the one were looked for in the lines of the other, and no line became a request."""
+    server: dict[str, object] = {
+        "time": "2026-11-20T18:58:56Z",
+        "request_method": "PUT",
+        "request_uri": "/a",
+        "status": 201,
+    }
+    program: dict[str, object] = {
+        "ts": "2026-11-20T18:58:57Z",
+        "method": "POST",
+        "path": "/b",
+        "status_code": 404,
+        "duration_ms": 120,
+    }
+    message: dict[str, object] = {"ts": "2026-11-20T18:58:57Z", "path": "/c", "message": "opened"}
+    lines = [{**server, "request_time": 0.25}] * first + [program] * (400 - first) + [message] * 3
+    sample = "".join(join(line) + "\n" for line in lines).encode()
+    found = detect([sample], "log")
+    rows = found.parse(text_lines(sample), found.formats, "").rows
+    requests = {("PUT", "/a", 201, 0.25): first, ("POST", "/b", 404, 0.12): 400 - first}
+    assert Counter(rows.select("op", "url", "rc", "latency").iter_rows()) == requests
 
 
 def test_logs_of_one_layout_tell_the_unit_of_their_durations_together() -> None:

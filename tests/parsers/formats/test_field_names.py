@@ -27,6 +27,14 @@ def test_of_two_names_for_one_value_the_better_one_fills_it_whatever_their_order
     assert slots("uri", "upstream_response_time", "request_time")["total"] == "request_time"
 
 
+def test_a_better_name_that_few_records_have_does_not_take_the_values_of_the_rest() -> None:
+    """One line with ``reqtime`` made the response times of all others, in ``apptime``, 0."""
+    assert choose({"uri": 14, "apptime": 11, "reqtime": 1})["total"] == "apptime"
+    assert choose({"uri": 14, "apptime": 14, "reqtime": 9})["total"] == "reqtime"
+    assert "url" in choose({"uri": 14, "request": 2})
+    assert choose({"uri": 14, "user": 0})["user"] == "user"
+
+
 def test_the_whole_request_line_outweighs_its_parts() -> None:
     assert slots("method", "request", "uri", "args", "server_protocol", "status") == {
         "request": "request",
