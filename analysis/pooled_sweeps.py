@@ -129,7 +129,7 @@ def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> 
         **asked,
     )
     sentence = answer.sentence + unfit * (answer.machines is None)
-    return replace(answer, sentence=sentence, notes=tuple(_notes(found)))
+    return replace(answer, sentence=sentence, notes=(*_notes(found), *_never_exceeded(found, asked["within"])))
 
 
 def _unfit(summary: JsonValue, figure: str, within: float) -> str:
@@ -180,6 +180,17 @@ def _notes(found: Sequence[Analysis]) -> Iterator[str]:
         made_now = JsonValue(Path(), run.summary, "")
         for text in weak_findings(run.earlier if run.earlier and run.earlier["findings"].value else made_now):
             yield f"run {number}: " * (len(found) > 1) + text
+
+
+def _never_exceeded(found: Sequence[Analysis], within: float) -> Iterator[str]:
+    """That no response of the runs can exceed a bound, seconds, as their time-outs are shorter."""
+    timeouts = [_told(each).get("timeout") for each in found]
+    known = [each for each in timeouts if isinstance(each, int | float)]
+    if known and within > (timeout := max(known)):
+        yield (
+            f"the bound of {within:g} s is longer than --timeout {timeout:g} s of the run, so no response can exceed "
+            f"it; a bare number means seconds: write {within:g}ms for milliseconds"
+        )
 
 
 def lacking(found: Sequence[Analysis]) -> str:
