@@ -219,7 +219,11 @@ def gives_way(command: str) -> Mapping[str, Set[str]]:
     alone = {"run": ["control", "follow"], "duet": ["follow"], "find": ["by_client"]}.get(command, [])
     pairs += product(("workers", "cluster"), [*alone, "hook"])
     pairs += product({*alone} - {*load}, ("workers>1", "cluster"))
-    pairs += [*permutations(("target", "demo_target")), *permutations(("as_json", "output=-"))]
+    pairs += [
+        *permutations(("target", "demo_target")),
+        *permutations(("rates", "vusers")),
+        *permutations(("as_json", "output=-")),
+    ]
     return {one: {other for first, other in pairs if first == one} for one, _ in pairs}
 
 

@@ -13,6 +13,7 @@ from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import parts
+from logreplay.cli.settings.precedence import Names
 from logreplay.cli.signals import SIGNALS
 from logreplay.core.masking import safe_to_show
 
@@ -33,10 +34,13 @@ class _Plan(GroupedCommand):
     def _typed(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
         typed = super()._typed(ctx, args)
         if _is_log(typed):
-            typed["logs"] = (*typed.get("logs", ()), typed["target"])
-            if _sends(typed):
-                del typed["target"]
+            typed["logs"] = (*typed.get("logs", ()), typed.pop("target"))
         return typed
+
+    def _yielding(self, given: Mapping[str, Any]) -> Names | None:
+        """Leave out TARGET of the settings beside --from of a higher place, and conversely, where one is refused."""
+        pair = {} if given.get("prove") else {"target": {"results"}, "results": {"target"}}
+        return {**(super()._yielding(given) or {}), **pair}
 
 
 def _sends(given: Mapping[str, Any]) -> bool:

@@ -1,9 +1,9 @@
 """``logreplay sweep``: one step for each rate, and the curve of response time against rate."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
@@ -15,8 +15,38 @@ from logreplay.cli.options.types import LogName
 from logreplay.cli.signals import SIGNALS
 from logreplay.core.quantities import parse_rates
 
+_WORDS: Final = ("rates", "log", "target")
+"""Its arguments, in their order."""
 
-@click.command(cls=GroupedCommand)
+
+class _Sweep(GroupedCommand):
+    """A command without RATES where users are given: its words are then LOG and TARGET."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        left = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing and ctx.params["vusers"]:
+            typed = (name for name in _WORDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE)
+            words = _shifted(ctx.params[name] for name in typed)
+            ctx.params |= {name: words.get(name, (ctx.default_map or {}).get(name)) for name in _WORDS}
+        return left
+
+    def _typed(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
+        typed = super()._typed(ctx, args)
+        of_settings = "vusers" in self._found(ctx) and "reset vusers" not in typed
+        if "vusers" in typed or (of_settings and not _are_rates(typed.get("rates", ""))):
+            typed |= _shifted(typed.pop(name) for name in _WORDS if name in typed)
+        return typed
+
+
+def _shifted(words: Iterable[str]) -> dict[str, str]:
+    """LOG and TARGET where no RATES stand before them."""
+    log_and_target = list(words)
+    if len(log_and_target) > 2:
+        raise click.UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
+    return dict(zip(("log", "target"), log_and_target, strict=False))
+
+
+@click.command(cls=_Sweep)
 @click.argument("rates", required=False, metavar="RATES")
 @click.argument("log", required=False)
 @click.argument("target", required=False)
@@ -41,11 +71,9 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
       logreplay sweep 50..400 access.log http://127.0.0.1:8080 --for 30s --stop 'errors>5%/10s' -o sweep
       logreplay sweep --vusers 1..256 access.log http://127.0.0.1:8080
     """
-    if given["vusers"] and _rates_win(rates):
-        given |= {"vusers": None, "think": 0.0}
-    if given["vusers"]:
-        rates, log, target = None, *_without_rates(rates, log, target)
-    if rates and _is_typed("rates"):
+    if rates and given["vusers"]:
+        raise click.UsageError("--vusers and RATES exclude each other: leave out one of them")
+    if rates and click.get_current_context().get_parameter_source("rates") is ParameterSource.COMMANDLINE:
         _check_order(rates, [word for word in (log, target) if word])
     from logreplay.calls.sweep_call import SweepCall
     from logreplay.cli.display.rates import show_sweep
@@ -68,15 +96,6 @@ def _rates(text: str | None) -> tuple[float, ...]:
         raise click.BadParameter(str(error), context, parameter, "RATES") from None
 
 
-def _rates_win(rates: str | None) -> bool:
-    """Return whether RATES are typed, and the users come from the settings."""
-    return _is_typed("rates") and not _is_typed("vusers") and _are_rates(rates or "")
-
-
-def _is_typed(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
 def _are_rates(text: str) -> bool:
     try:
         return bool(parse_rates(text))
@@ -95,12 +114,3 @@ def _check_order(first: str, rest: Sequence[str]) -> None:
         raise click.UsageError(
             f"RATES: {first!r} is not a rate; RATES come first, then LOG and TARGET: logreplay sweep {order}"
         )
-
-
-def _without_rates(*given: str | None) -> tuple[str | None, str | None]:
-    """LOG and TARGET where no RATES are given: typed arguments move up, the others come from the settings."""
-    typed = [value for name, value in zip(("rates", "log", "target"), given, strict=True) if _is_typed(name)]
-    if len(typed) > 2:
-        raise click.UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
-    log, target = [*typed, *given[1 + len(typed) :]]
-    return log, target

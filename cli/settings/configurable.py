@@ -77,10 +77,11 @@ class Configurable(Checked):
         for name in sorted(reset & typed.keys()):
             option, back = self.resets[name]
             raise click.UsageError(f"--{key_of(option)} and {back.opts[0]} contradict each other: give one of them")
-        found: Mapping[str, Setting] = ctx.meta.get(_FOUND, {}).get(self.name, {})
-        applied = applicable(found, typed, reset, self._yields_to, self._needs)
+        found = self._found(ctx)
+        yields_to = self._yielding({name: setting.value for name, setting in found.items()} | typed)
+        applied = applicable(found, typed, reset, yields_to, self._needs)
         ctx.meta[_APPLIED] = applied
-        excluded = ctx.meta[_EXCLUDED] = excluded_by(found, typed, reset | applied.keys(), self._yields_to)
+        excluded = ctx.meta[_EXCLUDED] = excluded_by(found, typed, reset | applied.keys(), yields_to)
         ctx.meta[_LACKING] = lacking(found, typed, reset | applied.keys() | excluded.keys(), self._needs)
         check_places(FILE, self.name or "", self._from_file(applied))
         ctx.default_map = {name: setting.value for name, setting in applied.items()}
@@ -103,6 +104,11 @@ class Configurable(Checked):
                     quiet=bool(ctx.params.get("quiet")),
                 )
 
+    def _found(self, ctx: click.Context) -> Mapping[str, Setting]:
+        """Return the settings of this command, those that do not count, too."""
+        found: Mapping[str, Setting] = ctx.meta.get(_FOUND, {}).get(self.name, {})
+        return found
+
     def _typed(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
         """Return the values of the parameters that stand on the command line, by name."""
         context = click.Context(self, ctx.parent, ctx.info_name, resilient_parsing=True, help_option_names=[])
@@ -111,6 +117,10 @@ class Configurable(Checked):
         names = {parameter.name or "" for parameter in self.get_params(context)}
         typed = {name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
         return {name: context.params.get(name) for name in typed}
+
+    def _yielding(self, _given: Mapping[str, Any]) -> Names | None:
+        """Return the settings that are left out beside others, among values of the settings and the command line."""
+        return self._yields_to
 
     def _from_file(self, applied: Mapping[str, Setting]) -> dict[str, Any]:
         """Return the values that come from the file, by key."""
@@ -180,12 +190,16 @@ def _leave_out_replaced(ctx: click.Context, taken: dict[str, Any], needs: Names)
         if ctx.params.get(name) is None or all(kept) or rank[name] == rank[repeated]:
             continue
         if rank[repeated] > rank[name]:
-            for each in (name, *(other for other in applied if needs.get(other) == {name})):
+            depending = [other for other in applied if needs.get(other) == {name}]
+            ctx.meta[_EXCLUDED] |= {name: repeated}
+            ctx.meta[_LACKING] |= {other: [name] for other in depending}
+            for each in (name, *depending):
                 ctx.params[each] = None
                 taken.pop(each.replace("_", "-"), None)
         else:
             ctx.params[repeated] = tuple(compress(values, kept))
             if not any(kept):
+                ctx.meta[_EXCLUDED] |= {repeated: name}
                 taken.pop(repeated, None)
             elif len(texts := taken.get(repeated, ())) == len(kept):  # a file has several
                 taken[repeated] = [*compress(texts, kept)]

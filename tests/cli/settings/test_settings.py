@@ -316,6 +316,35 @@ def test_rates_that_are_typed_win_over_users_of_the_settings(folder: Path, capsy
     assert "none.log" in failed(capsys, "sweep", "--vusers", "1,2", "none.log", "-o", "b")
 
 
+@pytest.mark.parametrize(
+    ("words", "section", "taken", "left_out"),
+    [
+        ("sweep 1,2 b.csv", "vusers = '1,2'\nthink = '1s'", "target", ["--vusers", "--think"]),
+        ("sweep --vusers 1 b.csv", "rates = '1,2'", "target", ["RATES"]),
+        ("sweep b.csv", "vusers = '1,2'", "target, vusers", []),
+        ("sweep --vusers 1 b.csv http://127.0.0.1:1", "rates = '1,2'", "", ["RATES"]),
+        ("plan b.csv --from none", "p99 = '1s'", "p99", ["TARGET"]),
+        ("find b.csv --bound p99<1s", "p99 = '2s'", "target", ["--p99"]),
+    ],
+)
+def test_the_settings_that_are_told_are_those_that_count(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: str, section: str, taken: str, left_out: list[str]
+) -> None:
+    """Users beside rates, a target beside a typed one and one beside ``--from`` were told as taken."""
+    write(f"log = 'a.csv'\ntarget = 'http://127.0.0.1:1'\n[{words.split()[0]}]\n{section}\n")
+    told = [line for line in failed(capsys, *words.split()).splitlines() if line.startswith("logreplay.toml: ")]
+    heads = [line.split()[1] for line in told if " is left out" in line]
+    assert sorted(heads) == sorted(left_out)
+    shown = [line for line in told if " is left out" not in line]
+    assert [re.findall(r"(?:: |, )([a-z]\w+)(?= )", line) for line in shown] == ([taken.split(", ")] if taken else [])
+
+
+def test_rates_and_users_of_one_section_exclude_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rates were left out in silence."""
+    write("log = 'a.csv'\n[sweep]\nrates = '1,2'\nvusers = '1,2'\n")
+    assert "--vusers and RATES exclude each other" in failed(capsys, "sweep")
+
+
 def test_a_variable_with_several_values_has_one_a_line(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
