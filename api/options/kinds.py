@@ -240,6 +240,10 @@ def _no_text(_text: str) -> bool:
     raise ValueError("expected True or False")
 
 
+def _no_progress(_text: str) -> bool:
+    raise ValueError("expected True, False or a function")
+
+
 SWITCH: Final = Kind("bool", _no_text)
 """A switch that is off by default."""
 OFF: Final = Kind("bool", _no_text)
@@ -310,7 +314,7 @@ OTLP: Final = Kind("bool | str", "replay.monitor.otlp_settings:otlp_url", conver
 WATCH: Final = Kind("str", "replay.monitor.probes:parse_probe", (), ("=",))
 PLACE: Final = Kind("str", place)
 CLUSTER: Final = Kind("str | Client", marked="scheduler", convert=attrgetter("scheduler.address"))
-PROGRESS: Final = Kind("bool | ProgressFunction", _no_text, marked="__call__")
+PROGRESS: Final = Kind("bool | ProgressFunction", _no_progress, marked="__call__")
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ def test_a_value_of_python_means_what_its_text_means(function: str, name: str, v
         ({"max_in_flight": 2.5}, r"max_in_flight=2\.5: expected int"),
         ({"max_in_flight": 0}, "max_in_flight=0: expected a whole number, 1 or more"),
         ({"follow": "yes"}, "follow='yes': expected True or False"),
+        ({"progress": "yes"}, "progress='yes': expected True, False or a function"),
         ({"sender": "curl"}, "sender='curl': expected one of wire, aiohttp, h2"),
         ({"host": 5}, "host=5: expected str"),
         ({"header": {"A": 5}}, r"header=\{'A': 5\}: 5 in \('A', 5\): expected str"),
