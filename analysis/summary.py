@@ -40,7 +40,18 @@ OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "ser
 
 _OF_ROWS: Final = (
     *OF_ONE_RATE,
-    *("by_step", "steps", "onset", "saturation", "limit", "generator_limit", "costs", "scaling", "punctuality"),
+    *(
+        "by_step",
+        "steps",
+        "onset",
+        "saturation",
+        "answered",
+        "limit",
+        "generator_limit",
+        "costs",
+        "scaling",
+        "punctuality",
+    ),
 )
 """Keys that come from the rows alone; those of an earlier summary are not kept."""
 
@@ -260,7 +271,7 @@ def common(about: About, verdict: str, answer: str, findings: Sequence[Mapping[s
 
 def _of_steps(verdict: SaturationVerdict) -> dict[str, Any]:
     rates = {"onset": verdict.onset.as_dict(), "saturation": verdict.saturation.as_dict()}
-    return {"steps": verdict.steps.to_dicts(), **rates}
+    return {"steps": verdict.steps.to_dicts(), **rates, "answered": verdict.answered}
 
 
 def remembering(summary: Mapping[str, Any], before: JsonValue | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.run_metadata import check_kinds, checked_summary
 from logreplay.analysis.output.file_names import DUET
-from logreplay.analysis.verdict.checks import Check
+from logreplay.analysis.verdict.checks import check_valid
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import atomic_path, check_absent, check_distinct, check_nameable, check_no_file
 from logreplay.core.quantities import Seconds
@@ -383,8 +383,7 @@ def _result(path: Path, summary: dict[str, Any], steps: "pl.DataFrame") -> Resul
     """The result of a result log that was analysed now."""
     from logreplay.replay.results.verdict import Finding  # loads the senders
 
-    valid = summary["verdict"] == "VALID"
-    check = Check("valid run", "passed" if valid else "unjudged", "" if valid else summary["answer"])
+    check = check_valid("valid run", summary)
     findings = Finding.all_of(summary)
     stopped = str(summary.get("stopped") or "")
     return Result(summary=summary, files=(path,), step_table=steps, findings=findings, checks=(check,), stopped=stopped)

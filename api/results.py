@@ -85,8 +85,8 @@ class Result(HoldsScratch):
 
     @property
     def passed(self) -> bool:
-        """Whether every check holds; False if nothing was measured."""
-        return bool(self.summary) and all(check.state == "passed" for check in self.checks)
+        """Whether every check was made and holds; False if nothing was measured, or not all that was planned."""
+        return bool(self.summary) and not self.stopped and all(check.state == "passed" for check in self.checks)
 
     @property
     def sentence(self) -> str:

@@ -12,6 +12,7 @@ from logreplay.core.files import write_atomically, writing
 from logreplay.core.masking import safe_to_show
 
 _ENDED: Final = "the command came to its end"
+_ELEMENTS: Final = {"failed": "failure", "unjudged": "error", "skipped": "skipped"}
 
 
 @contextmanager
@@ -47,6 +48,7 @@ def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:
         "tests": len(cases),
         "failures": sum(case.state == "failed" for case in cases),
         "errors": sum(case.state == "unjudged" for case in cases),
+        "skipped": sum(case.state == "skipped" for case in cases),
     }
     numbers = {name: str(count) for name, count in counts.items()}
     suite = Element("testsuite", {"name": f"logreplay {command}", **numbers})
@@ -56,7 +58,7 @@ def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:
         if case.state == "passed":
             SubElement(element, "system-out").text = text
         else:
-            SubElement(element, "failure" if case.state == "failed" else "error", message=text)
+            SubElement(element, _ELEMENTS[case.state], message=text)
     with writing(path, "--junit"):
         text = tostring(suite, encoding="unicode", xml_declaration=False)
         write_atomically(path, f"{text}\n", option="--junit")

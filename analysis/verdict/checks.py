@@ -1,8 +1,10 @@
 """The conditions of a call, and the answers that have them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+State: TypeAlias = Literal["passed", "failed", "unjudged", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,13 +13,21 @@ class Check:
 
     Attributes:
         name: name of the condition.
-        state: ``passed``, ``failed``, or ``unjudged`` where the figures do not tell.
+        state: ``passed``, ``failed``, ``unjudged`` where the figures do not tell, or ``skipped`` where they break no
+            condition, since none was set, but do not tell anything good either.
         text: the figures behind it.
     """
 
     name: str
-    state: Literal["passed", "failed", "unjudged"] = "passed"
+    state: State = "passed"
     text: str = ""
+
+
+def check_valid(name: str, summary: Mapping[str, Any]) -> Check:
+    """Whether a measurement is valid, by its summary; skipped if it was ended early, or its steps give no answer."""
+    open_ = summary.get("stopped") or not (summary.get("answered", True) or summary.get("users"))
+    state: State = "unjudged" if summary.get("verdict") != "VALID" else "skipped" if open_ else "passed"
+    return Check(name, state, "" if state == "passed" else str(summary.get("stopped") or summary.get("answer") or ""))
 
 
 class CheckedAnswer:
@@ -34,7 +44,7 @@ class CheckedAnswer:
 
     @property
     def passed(self) -> bool:
-        """Whether every check holds."""
+        """Whether every check was made and holds."""
         return all(check.state == "passed" for check in self.checks)
 
     def __repr__(self) -> str:

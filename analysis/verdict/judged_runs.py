@@ -13,7 +13,8 @@ from logreplay.analysis.verdict import compare_log, comparison
 from logreplay.analysis.verdict.checks import Check
 from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
-from logreplay.analysis.verdict.ratio_interval import ALL
+from logreplay.analysis.verdict.ratio_interval import ALL, DIFFERENT, UNDECIDED
+from logreplay.analysis.verdict.shares import FAILS_MORE
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_named_once
 from logreplay.core.masking import safe_to_show
@@ -59,10 +60,12 @@ def compare_judged(
         checks.append(check_candidate(failed, failing=bool(failed)))
     checks.append(_check_valid({run: list(why.values()) for run, why in void.items()}))
     failing_only = {code for why in void.values() for code in why} <= {"target_failing"}  # failures can be judged
-    if fail_above is not None and failing_only:
+    if fail_above is None:
+        checks.append(check_without_limit(found))
+    elif failing_only:
         checks += gate(found, fail_above)
     else:
-        checks.append(Check("times", "passed" if fail_above is None else "unjudged", found.sentence))
+        checks.append(Check("times", "unjudged", found.sentence))
     return replace(found, checks=tuple(checks))
 
 
@@ -105,6 +108,12 @@ def _check_valid(why: Mapping[str, Sequence[str]]) -> Check:
 def check_candidate(text: str, *, failing: bool) -> Check:
     """Whether the candidate of a duet answers, from the finding on its failed requests."""
     return Check(CANDIDATE, "failed" if failing else "passed", text)
+
+
+def check_without_limit(found: Fidelity | Comparison) -> Check:
+    """The times without ``--fail-above``: whatever they are breaks no limit; passed if they are surely not worse."""
+    open_ = found.verdict in (None, UNDECIDED, DIFFERENT[0], FAILS_MORE)
+    return Check("times", "skipped" if open_ else "passed", found.sentence)
 
 
 def check_answers(share: float, limit: float) -> Check:

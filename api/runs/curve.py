@@ -10,7 +10,7 @@ import polars as pl
 
 from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.summary import About, failed_of
-from logreplay.analysis.verdict.checks import Check
+from logreplay.analysis.verdict.checks import check_valid
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.mailbox import CallListener, Mailbox
 from logreplay.calling.stopping import warn_of_never
@@ -123,7 +123,7 @@ def sweep_to(
         step_table=steps,
         checks=(
             *stop_checks(rule),
-            Check("valid sweep", "passed" if summary.get("verdict") == "VALID" else "unjudged"),
+            check_valid("valid sweep", {"answered": False, **summary}),
         ),
         stopped=f"stopped: {stopped}" if stopped and rule.hit else stopped,
         by_rule=bool(rule.hit),

@@ -17,7 +17,7 @@ from logreplay.analysis.summary import SCHEMA, About
 from logreplay.analysis.summary_rows import protocol
 from logreplay.analysis.verdict.checks import Check
 from logreplay.analysis.verdict.comparison import Comparison, compare_duet
-from logreplay.analysis.verdict.judged_runs import check_answers, check_candidate, gate
+from logreplay.analysis.verdict.judged_runs import check_answers, check_candidate, check_without_limit, gate
 from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.calls.duet_call import DuetCall
 from logreplay.core.files import write_atomically
@@ -105,7 +105,7 @@ class EndedDuet:
             yield check_candidate(own, failing=not {*CANDIDATES}.isdisjoint(health.failing))
         yield from stop_checks(self.rule)
         if call.fail_above is None:
-            yield Check("times", text=found.sentence)
+            yield check_without_limit(found)
         else:
             yield from gate(found, call.fail_above)
         if call.fail_different is not None and answers:

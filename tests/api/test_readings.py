@@ -47,6 +47,8 @@ def test_a_test_against_a_stored_baseline(sweep: Path, slower: Path) -> None:
     assert change.checks[-1].state == "failed"
     same = logreplay.compare(sweep, slower, tolerance="900%")
     assert same.passed
+    unlimited = logreplay.compare(sweep, slower)
+    assert (unlimited.verdict, unlimited.passed, unlimited.checks[-1].state) == ("slower", False, "skipped")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +115,14 @@ def test_a_folder_with_one_side_of_a_duet_is_refused(sweep: Path, tmp_path: Path
 def test_a_share_that_is_none_is_refused(sweep: Path, slower: Path, wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(logreplay.UsageError, match=told):
         logreplay.compare(sweep, slower, **wrong)
+
+
+def test_steps_that_tell_nothing_have_not_passed(tmp_path: Path) -> None:
+    write_results(tmp_path, (50, 100), 3)
+    found = logreplay.analyze(tmp_path)
+    assert found.summary["answer"].startswith("not enough data")
+    assert (found.verdict, found.summary["answered"], found.passed) == ("VALID", False, False)
+    assert [check.state for check in found.checks] == ["skipped"]
 
 
 def test_machines_for_a_load(sweep: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_log_in_the_place_of_a_run_is_refused(sweep: Path, tmp_path: Path) -> 
         compare_judged([sweep, log])
 
 
-@pytest.mark.parametrize(("fail_above", "state"), [(None, "passed"), (0.05, "unjudged")])
+@pytest.mark.parametrize(("fail_above", "state"), [(None, "skipped"), (0.05, "unjudged")])
 def test_a_limit_that_is_not_judged_for_an_invalid_run_has_not_passed(
     sweep: Path, tmp_path: Path, fail_above: float | None, state: str
 ) -> None:
