@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from logreplay.core.plural import number_of
 from logreplay.parsers.conversion.ingest import LogReader
 from logreplay.parsers.conversion.source import BlockSource
+from logreplay.parsers.fields.units import UNKNOWN
 
 _BETTER_STAMPS = {
     "nginx": "; log $msec for better ones",
@@ -43,13 +44,14 @@ def notes(
     elif intake.fine == 1.0 and report.converted:
         better = _BETTER_STAMPS.get(intake.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")
+    unused = not time_unit and any(format.total_unit == UNKNOWN for format in formats)
     if report.converted and fields and "total" not in fields:
         w3c = not all(reading.formats for reading in intake.readings)  # whose times are ends
         ends = w3c or any(format.stamp.at == "end" for format in formats)
         found.append(
             "the log has no response times" + (": the end of a request is taken for its start" if ends else "")
         )
-    elif "total" in fields and "first" not in fields:
+    elif "total" in fields and "first" not in fields and not unused:
         found.append("latency holds the whole response time: the log has no time to the first byte")
     if intake.untimed and {"total", "first"} & fields:
         found.append(

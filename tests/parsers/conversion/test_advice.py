@@ -12,6 +12,7 @@ from logreplay.parsers.conversion.ingest import LogReader
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.report import Account, ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
+from logreplay.parsers.fields.units import UNKNOWN
 from logreplay.parsers.formats.builtin import FORMATS
 
 BY_NAME = {format.name: format for format in FORMATS}
@@ -34,6 +35,13 @@ TIMED = BY_NAME["nginx-common-timed"]
 def test_of_a_log_without_response_times_this_is_said() -> None:
     assert said() == "the log has no response times"
     assert "no response times" not in said(TIMED)
+
+
+def test_durations_without_a_known_unit_are_in_no_latency() -> None:
+    unknown = replace(TIMED, total_unit=UNKNOWN)
+    assert "latency holds the whole" in said(TIMED)
+    assert "latency holds the whole" in said(unknown, time_unit="ms")
+    assert "latency holds the whole" not in said(unknown)
 
 
 def test_stamps_of_whole_seconds_are_said_with_what_its_server_could_log() -> None:
