@@ -168,9 +168,9 @@ def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     if _shares(seen, stable, found, fit, young, like):
         return _of_sharing(seen, found, beat)
     if number > SEVERAL and SPLIT_BETTER * fit.split < fit.best and OF_QUEUES[0] <= young <= OF_QUEUES[1]:
-        return sentences.split(number, low, high, service_s)
+        return sentences.split(number, low, high, service_s, found.rate)
     if beat and NEAR * number <= beat <= SLOWER * high and not like.overtaking:
-        return sentences.workers(beat, min(low, beat), max(high, beat), service_s)
+        return sentences.workers(beat, min(low, beat), max(high, beat), service_s, found.rate)
     if beat and beat > SLOWER * high:
         return sentences.slowed(beat, number, low, high, service_s)
     if not arrivals.random:
@@ -208,7 +208,7 @@ def _of_fit(fit: Fits, found: LoadFigures, like: Likeness) -> TargetLimit:
     reaches = most >= low or most == max(fit.of)
     in_step = 2 * found.variation**2 * number < IN_STEP  # then workers would keep time, which was not seen
     if like.alike and reaches and not in_step:
-        return sentences.workers(number, low, high, service_s)
+        return sentences.workers(number, low, high, service_s, found.rate)
     if fit.poor:
         return cannot_tell("response times fit no number of workers", PROCESSORS_AND_POOLS, service_s=service_s)
     not_shared = found.variation < EVEN or fit.shared > fit.best

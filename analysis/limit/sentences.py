@@ -84,12 +84,9 @@ def count(number: float) -> str:
     return f"{round(number)}" if near else f"{number:.1f}"
 
 
-def workers(number: float, low: float, high: float, service_s: float) -> TargetLimit:
-    """Limit: a number of workers with one queue."""
-    text = (
-        f"the target behaves like {_counted(number, 'worker')} ({span(low, high)}) of {show(service_s)}, first come "
-        "first served"
-    )
+def workers(number: float, low: float, high: float, service_s: float, rate: float) -> TargetLimit:
+    """Limit: a number of workers with one queue, which answer ``rate`` requests/s together."""
+    text = _behaves(number, low, high, service_s, rate, "first come first served")
     advice = "raise the number of workers, threads or connections, or make each faster, and sweep again"
     return TargetLimit("workers", number, low, high, service_s, text, advice)
 
@@ -188,12 +185,9 @@ def batch(size: float, service_s: float) -> TargetLimit:
     return TargetLimit("batch", None, None, None, service_s, text, advice)
 
 
-def split(number: float, low: float, high: float, service_s: float) -> TargetLimit:
-    """Limit: several workers, each with a queue of its own."""
-    text = (
-        f"the target behaves like {_counted(number, 'worker')} ({span(low, high)}) of {show(service_s)}, each with a "
-        "queue of its own"
-    )
+def split(number: float, low: float, high: float, service_s: float, rate: float) -> TargetLimit:
+    """Limit: several workers, each with a queue of its own, which answer ``rate`` requests/s together."""
+    text = _behaves(number, low, high, service_s, rate, "each with a queue of its own")
     advice = "look at how requests are spread: one queue for all keeps no worker idle while requests wait"
     return TargetLimit("split", number, low, high, service_s, text, advice)
 
@@ -208,6 +202,14 @@ def cannot_tell(why: str, *watch: str, service_s: float | None = None) -> Target
     """
     advice = f"{_WATCH} decides: watch {' and '.join(watch)}" if watch else ""
     return TargetLimit(None, None, None, None, service_s, f"the cause of the limit cannot be told: {why}", advice)
+
+
+def _behaves(number: float, low: float, high: float, service_s: float, rate: float, queue: str) -> str:
+    """Words for workers, each of which takes so long for a request that together they answer ``rate`` requests/s."""
+    each = show(float(count(number)) / rate)
+    text = f"the target behaves like {_counted(number, 'worker')} ({span(low, high)}) of {each}, {queue}"
+    alone = show(service_s)
+    return text if alone == each else f"{text}; one request alone takes {alone}, as the client sees it"
 
 
 def _counted(number: float, noun: str) -> str:

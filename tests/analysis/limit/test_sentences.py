@@ -6,10 +6,14 @@ from logreplay.analysis.limit import sentences
 from logreplay.analysis.limit.sentences import TargetLimit
 
 OF_ALL = [
-    (sentences.workers(4, 3.9, 4.1, 0.016),
+    (sentences.workers(4, 3.9, 4.1, 0.016, 250),
      "the target behaves like 4 workers (3.9–4.1) of 16 ms, first come first served",
      "raise the number of workers, threads or connections, or make each faster, and sweep again"),
-    (sentences.workers(2.4, 2.2, 2.6, 0.016),
+    (sentences.workers(2.13, 2, 2.3, 0.0213, 100),
+     "the target behaves like 2 workers (2.0–2.3) of 20 ms, first come first served; one request alone takes 21.3 ms, "
+     "as the client sees it",
+     "raise the number of workers, threads or connections, or make each faster, and sweep again"),
+    (sentences.workers(2.4, 2.2, 2.6, 0.016, 150),
      "the target behaves like 2.4 workers (2.2–2.6) of 16 ms, first come first served",
      "raise the number of workers, threads or connections, or make each faster, and sweep again"),
     (sentences.sharing(1.98, 1.8, 2.2, 0.01),
@@ -45,12 +49,12 @@ OF_ALL = [
     (sentences.batch(10.2, 0.05),
      "responses leave in batches of about 10; one request alone takes 50 ms",
      "look for the size of a batch, or for a timer that writes responses"),
-    (sentences.split(4.04, 3.8, 4.3, 0.02),
+    (sentences.split(4.04, 3.8, 4.3, 0.02, 200),
      "the target behaves like 4 workers (3.8–4.3) of 20 ms, each with a queue of its own",
      "look at how requests are spread: one queue for all keeps no worker idle while requests wait"),
     (sentences.route("/db", None),
      "only route /db slows down; the others do not", "look at what /db alone uses, such as a pool of its own"),
-    (sentences.route("/db", sentences.workers(3, 2.8, 3.2, 0.025)),
+    (sentences.route("/db", sentences.workers(3, 2.8, 3.2, 0.025, 120)),
      "only route /db slows down, the others do not: it behaves like 3 workers (2.8–3.2) of 25 ms, first come first "
      "served", "look at what /db alone uses, such as a pool of its own"),
     (sentences.cannot_tell("the rows fit 4 workers and a lock alike", "the processors", "the pools"),
@@ -81,7 +85,7 @@ def test_the_name_of_a_route_hides_secrets_and_steers_no_terminal() -> None:
 
 
 def test_a_limit_of_a_route_has_the_number_of_the_route() -> None:
-    found = sentences.route("/db", sentences.workers(3, 2.8, 3.2, 0.025))
+    found = sentences.route("/db", sentences.workers(3, 2.8, 3.2, 0.025, 120))
     assert (found.kind, found.at_once, found.low, found.high, found.service_s) == ("route", 3, 2.8, 3.2, 0.025)
 
 

@@ -159,7 +159,7 @@ def test_processors_are_not_ruled_out_for_a_process_that_waits_for_them() -> Non
 
 def test_advice_that_a_watched_figure_answers_or_contradicts_is_left_out() -> None:
     busy = found({"app_cpu": (1.0, 1.5, 1.7, 1.9, 1.95)}, {"app_cpu": 2}).values()
-    four = workers(4, 3.8, 4.2, 0.02)
+    four = workers(4, 3.8, 4.2, 0.02, 200)
     assert four.beside(list(busy)).advice == "the processors are busy: more workers will not help"
     assert four.beside([]).advice == four.advice
     full = found({"pool": (1.0, 2.0, 2.5, 3.0, 3.0)}, {"pool": 3}).values()
