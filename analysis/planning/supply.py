@@ -131,9 +131,9 @@ def scaling_points(
 def _of_search(results: Path, rows: Path, summary: JsonValue, limits: Mapping[str, float]) -> Supply:
     slo = summary["slo"]
     if slo["unit"].text() != "requests/s":
-        raise NoAnswer(f"{results}: it searched a number of users; search a rate, without --vusers")
+        raise NoAnswer(f"{results} searched a number of users: search a rate, without --vusers")
     if not slo["found"].value or not slo["rate"].value:
-        raise NoAnswer(f"{results}: the search has no answer to plan with: {slo['sentence'].text()}")
+        raise NoAnswer(f"{results} has no answer to plan with: {slo['sentence'].text()}")
     held = dict(map(_bound, slo["bounds"].each()))
     errors = held.pop("errors", None)
     if limits and limits != held:
@@ -180,10 +180,10 @@ def _of_sweep(results: Path, rows: Path, summary: JsonValue, limits: Mapping[str
     ((figure, within),) = limits.items()
     found = pooled([rows])
     if found[0].users:
-        raise NoAnswer(f"{results}: it is a sweep over users, whose rate follows the target: sweep rates")
+        raise NoAnswer(f"{results} is a sweep over users, whose rate follows the target: sweep rates")
     steps, answer = steps_of(found), capacity_of(found, tps=1.0, within=within, percentile=figure)
     if answer.likely is None or answer.low is None:
-        raise NoAnswer(f"{results}: the sweep has no answer to plan with: {answer.sentence}")
+        raise NoAnswer(f"{results} has no answer to plan with: {answer.sentence}")
     longest = steps.filter(pl.col("rate") <= answer.likely)["duration"].max()
     return Supply(
         source="sweep",

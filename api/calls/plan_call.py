@@ -31,7 +31,7 @@ class PlanCall:
         mix: growth of single routes, by name or a part of it.
         costs: a sweep that measured what a request of each route costs; None: ``results``.
         scaling: output of ``capacity --machines --json``; None: n times one.
-        growth: share by which the demand grows.
+        growth: share by which the rate of the busiest hour grows; what chance adds in its busiest minute grows less.
         forecast: a CSV of the demand to come; None: ``growth``.
         per_machine_of: number of front ends with equal shares, of which the log is from one.
         headroom, survive, price: see `logreplay.analysis.planning.machines.Reserve`.

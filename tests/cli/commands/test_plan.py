@@ -218,8 +218,8 @@ def test_a_forecast_takes_the_place_of_growth(logreplay: Logreplay, log: Path, t
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rate": None}, "the search has no answer to plan with: p99 <= 300 ms does not hold even at 10/s"),
-        ({"unit": "users"}, "it searched a number of users"),
+        ({"rate": None}, " has no answer to plan with: p99 <= 300 ms does not hold even at 10/s"),
+        ({"unit": "users"}, " searched a number of users"),
         ({"route": "/home"}, "the busiest hour has another mix of routes than the search: "),
         ({"route": "/home"}, "name TARGET in place of --from, and plan searches with the requests of that hour"),
     ],
