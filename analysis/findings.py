@@ -57,9 +57,11 @@ def findings_of(requests: RequestArrays, verdict: SaturationVerdict) -> list[dic
     warm_up = warmup.of_first_step(requests, step_windows(requests))
     if warm_up and (text := warm_up.sentence()):
         found.append({"code": "warm_up", "severity": "warning", "text": text})
-    if short := too_short(verdict.steps):
+    untested = list(_not_covered(requests, verdict))
+    undecided = any(each["code"] == "undecided" for each in untested)  # advises another length of a step
+    if (short := too_short(verdict.steps)) and not undecided:
         found.append({"code": "short_steps", "severity": "note", "text": short})
-    return [*found, *_of_the_target(requests, verdict), *_not_covered(requests, verdict)]
+    return [*found, *_of_the_target(requests, verdict), *untested]
 
 
 def _not_covered(requests: RequestArrays, verdict: SaturationVerdict) -> Iterator[dict[str, str]]:

@@ -267,7 +267,7 @@ def _errors_in_doubt(answer: Answer) -> str:
 
 
 def _short_trials(goal: Goal, answer: Answer) -> str:
-    if answer.why == "open" or not answer.proof or answer.proof.trial.judged_s >= LEAST_TRIAL_S:
+    if answer.why in ("open", "unproven") or not answer.proof or answer.proof.trial.judged_s >= LEAST_TRIAL_S:
         return ""
     trial = answer.proof.trial
     _, most = goal.confirming_s(trial.rate)

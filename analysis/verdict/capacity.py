@@ -1,7 +1,7 @@
 """Computes how many machines carry a load within a bound, from a sweep of one machine."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from typing import Any, Final
@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_range, show_rate, show_share
+from logreplay.analysis.format_time import HOUR_S, show, show_range, show_rate, show_share
 from logreplay.analysis.json_text import finite
 from logreplay.analysis.machine_count import machines_for, spare_words
-from logreplay.analysis.statistics.failures import ERROR_SHARE
+from logreplay.analysis.statistics.failures import ERROR_SHARE, SURE_Z
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.untested import another_mix, not_tested
@@ -26,7 +26,7 @@ from logreplay.analysis.verdict.carried_rate import (
 )
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
-from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
+from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS, longer_steps
 from logreplay.analysis.verdict.stability import CUT, MIX, VOID, dropped_too_many, late_from
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
@@ -37,6 +37,8 @@ BELOW: Final = 2
 """A lower end this many times below all rates that count is not measured; of fewer than `FEWEST_STEPS` any below."""
 LONG_STEP_S: Final = 60
 """Steps shorter than this give optimistic estimates, marked with ~: queues have not filled yet."""
+_AMPLE: Final = 1.2
+"""Factor by which an advised step is longer than one that would just be enough."""
 _LIMIT: Final = "this machine was the limit"
 _LATE: Final = "sent late"
 _DROPPED: Final = "requests dropped"
@@ -44,7 +46,6 @@ _OUTAGE: Final = "outage"
 _CUT: Final = "cut short"
 _INVALID: Final = "invalid trial"
 _MIX: Final = "routes left out"
-_LONGER: Final = "use longer steps"
 _IDLE: Final = "stop other programs, add --workers, or send from another machine, and repeat the measurement"
 _SEND_ALL: Final = "repeat the measurement without --late drop"
 
@@ -58,12 +59,14 @@ class RateLeftOut:
         why: in words.
         steps: that are left out of those at this rate.
         of: number of steps at this rate.
+        needs_s: length of a step, seconds, in which requests would be enough; None: they are not too few.
     """
 
     rate: float
     why: str
     steps: int = 1
     of: int = 1
+    needs_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -242,7 +245,8 @@ def capacity(
     unsure = low < found.lowest / (1 if valid["rate"].n_unique() < FEWEST_STEPS else BELOW)
     if unsure and not confirmed:
         step = _step_at(valid, found.lowest)
-        remedy = _remedy(lower) if lower else f"sweep lower, or {_LONGER}"
+        longer = _surely_s(step, within, found.low)
+        remedy = _remedy(lower) if lower else "sweep lower" + f", or {longer_steps(longer)}" * (longer <= HOUR_S)
         figure = show(step["bounded"], failed=True)
         text = (
             f"{bound} is kept at {found.lowest:g}/s, the lowest rate that counts, but not surely ({percentile} {figure}"
@@ -340,6 +344,15 @@ def _seen(
     return f"{text}; higher rates do not count, so {_remedy(unknown)}" if unknown else f"{text}: sweep higher"
 
 
+def _surely_s(step: Mapping[str, Any], within: float, low: float) -> float:
+    """How long the step at the lowest rate has to be to keep the bound surely, seconds; infinite where it just does.
+
+    At ``low``, the lower end, it is surely kept with the error of the step, which is as 1 over the root of its length.
+    """
+    spare = math.log(within / step["bounded"]) if step["bounded"] > 0 else math.inf
+    return _AMPLE * step["duration"] * (1 + math.log(step["rate"] / low) / spare) ** 2 if spare > 0 else math.inf
+
+
 def _step_at(steps: pl.DataFrame, rate: float) -> dict[str, Any]:
     """The step at a rate whose bounded figure is the longest."""
     return steps.filter(pl.col("rate") == rate).sort("bounded", "mean").row(-1, named=True)
@@ -373,7 +386,9 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float, limit: float | Non
         .when(few).then(pl.format(f"{{}} requests, {figure} needs {needed:,}", pl.col("judged")))
         .when(stable & pl.col("bounded").is_null()).then(pl.lit(f"{figure} is unknown"))
     )  # fmt: skip
+    enough = needed + SURE_Z * math.sqrt(needed)  # of requests that come at random
     table = steps.with_columns(
+        needs_s=pl.when(few).then(pl.col("duration") * enough / judged.clip(1)),
         bounded=pl.coalesce(own, pl.when(~waited).then(with_lag)).cast(pl.Float64),
         judged=judged,
         late=reached | (pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))),
@@ -390,7 +405,8 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float, limit: float | Non
 def _left_out(steps: pl.DataFrame) -> tuple[RateLeftOut, ...]:
     """The rates of which a step does not count, ascending."""
     rows = steps.with_columns(of=pl.len().over("rate")).filter(pl.col("why_not").is_not_null())
-    counted = rows.group_by("rate", "why_not").agg(steps=pl.len(), of=pl.col("of").first()).sort("rate", "why_not")
+    counted = rows.group_by("rate", "why_not").agg(steps=pl.len(), of=pl.col("of").first(), needs=pl.max("needs_s"))
+    counted = counted.sort("rate", "why_not")
     return tuple(RateLeftOut(*row) for row in counted.iter_rows())
 
 
@@ -402,9 +418,9 @@ def _by_reason(left_out: Sequence[RateLeftOut]) -> str:
 
 def _remedy(left_out: Sequence[RateLeftOut]) -> str:
     """The change that makes steps count that did not, by the reasons: longer steps if requests were too few."""
-    whys = {each.why for each in left_out} - {_OUTAGE, _CUT, _INVALID, _MIX}
-    late, dropped = whys & {_LIMIT, _LATE}, whys & {_DROPPED}
-    remedies = [*[_LONGER] * (whys > late | dropped), *[_IDLE] * bool(late), *[_SEND_ALL] * bool(dropped)]
+    whys, needed = {each.why for each in left_out}, max((each.needs_s or 0.0 for each in left_out), default=0.0)
+    remedies = [longer_steps(needed)] * bool(needed) + [_IDLE] * bool(whys & {_LIMIT, _LATE})
+    remedies += [_SEND_ALL] * (_DROPPED in whys)
     return "; ".join(remedies) or "repeat the measurement"
 
 

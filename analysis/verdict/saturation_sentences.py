@@ -196,7 +196,7 @@ def undecided(rate: float, seconds: float, capacity: float | None) -> str:
         return (
             f"at {rate:g}/s response times are {RISE:g} times as long as at the lowest rate, or longer, and steps of "
             f"{show_length(seconds)} do not show whether a rate is up to {100 * share:.0f} % above the capacity: sweep "
-            "higher, or use longer steps"
+            f"higher, or {longer_steps(seconds * max(share / LEAST_APART, 1) ** 2)}"
         )
     apart = max(abs(1 - rate / capacity), LEAST_APART)
     if apart >= share:
@@ -272,8 +272,12 @@ def suggest_more_data(rates: Collection[float], seconds: float) -> str:
     low, high = some[-1], some[0] if len(some) > 1 else FEWEST_STEPS * some[0]
     fewer = f"give more rates, such as {low:g}..{high:g}:{_step((high - low) / (FEWEST_STEPS - 1)):g}"
     needed = FEWEST_REQUESTS / some[:FEWEST_STEPS][-1]
-    longer = f"make the steps longer, such as --for {math.ceil(needed - 1e-9)}s"
-    return " and ".join([fewer] * (len(some) < FEWEST_STEPS) + [longer] * (needed > 1.01 * seconds))
+    return " and ".join([fewer] * (len(some) < FEWEST_STEPS) + [longer_steps(needed)] * (needed > 1.01 * seconds))
+
+
+def longer_steps(seconds: float) -> str:
+    """Advise steps so long."""
+    return f"make the steps longer, such as --for {math.ceil(seconds - 1e-9)}s"
 
 
 def _step(most: float) -> float:

@@ -235,7 +235,10 @@ def test_longer_steps_are_not_the_remedy_where_requests_were_sent_late() -> None
     outage = table((20, 0.1, "outage"), (38, 0.5, "stable"))
     assert "lower rates do not count, so repeat the measurement; not counted: 20/s (outage)" in ask(outage).sentence
     few = pl.concat([late, table((30, 0.1, "stable"), scheduled=20)], how="vertical_relaxed")
-    assert f"lower rates do not count, so use longer steps; {idle}; not counted" in ask(few).sentence
+    assert (
+        f"lower rates do not count, so make the steps longer, such as --for 164s; {idle}; not counted"
+        in ask(few).sentence
+    )
 
 
 def test_a_step_sent_late_that_keeps_the_bound_with_the_lag_counts() -> None:
@@ -315,15 +318,19 @@ def test_a_bound_that_was_missed_above_rates_that_do_not_count_asks_for_longer_s
     steps = pl.concat([table((20, 0.1, "stable"), scheduled=20), table((38, 0.5, "stable"))], how="vertical_relaxed")
     found = ask(steps)
     assert found.sentence.startswith(
-        "p90 within 300 ms is not kept at 38/s, p90 500 ms: lower rates do not count, so use longer steps; not counted"
+        "p90 within 300 ms is not kept at 38/s, p90 500 ms: lower rates do not count, so make the steps longer, such "
+        "as --for 164s; not counted"
     )
     assert [check.state for check in found.checks] == ["unjudged"]
 
 
 def test_too_few_requests_prove_nothing() -> None:
     assert ask(table((30, 0.1, "stable"), scheduled=20)).sentence == (
-        "no step counts for p90 within 300 ms: 30/s (20 requests, p90 needs 36); use longer steps"
+        "no step counts for p90 within 300 ms: 30/s (20 requests, p90 needs 36); make the steps longer, such as --for "
+        "164s"
     )
+    longer = table((30, 0.1, "stable"), scheduled=20 * 164 // 60)
+    assert ask(longer).not_counted == ()
 
 
 def failing(share: float, base: float, *, took: float = 0.01, verdict: str = "stable") -> pl.DataFrame:
@@ -422,7 +429,7 @@ def test_a_rate_that_does_not_count_is_named_with_its_reason(verdict: str, why: 
     found = ask(table((30, 0.1, "stable"), (38, 0.1, verdict), (42, 0.1, verdict)))
     assert found.likely == 30
     assert found.sentence.endswith(f"; not counted: 38/s, 42/s ({why})")
-    one = {"why": why, "steps": 1, "of": 1}
+    one = {"why": why, "steps": 1, "of": 1, "needs_s": None}
     assert found.as_dict()["not_counted"] == ({"rate": 38, **one}, {"rate": 42, **one})
 
 
@@ -462,8 +469,8 @@ def test_a_sweep_without_enough_data_for_a_saturation_has_none_in_the_answer_eit
     assert found.sentence.endswith(f"; saturation unknown, {lacks}")
 
 
-@pytest.mark.parametrize("within", [0.3, 0.11])
-def test_a_lower_end_below_all_rates_that_count_is_refused(within: float) -> None:
+@pytest.mark.parametrize(("within", "longer"), [(0.3, ", or make the steps longer, such as --for 36s"), (0.11, "")])
+def test_a_lower_end_below_all_rates_that_count_is_refused(within: float, longer: str) -> None:
     """One rate, or an interrupted sweep, had a lower end of a tenth of its only rate."""
     found = ask(table((50, 0.1, "stable"), scheduled=300, seconds=6), within=within)
     assert found.verdict == "NO_ANSWER"
@@ -471,8 +478,10 @@ def test_a_lower_end_below_all_rates_that_count_is_refused(within: float) -> Non
     assert [check.state for check in found.checks] == ["unjudged"]
     assert found.sentence == (
         f"p90 within {1000 * within:.0f} ms is kept at 50/s, the lowest rate that counts, but not surely (p90 100 ms "
-        "of 300 requests), and no lower rate shows what one machine carries: sweep lower, or use longer steps"
+        f"of 300 requests), and no lower rate shows what one machine carries: sweep lower{longer}"
     )
+    if longer:
+        assert ask(table((50, 0.1, "stable"), scheduled=1800, seconds=36), within=within).machines == 4
 
 
 def test_rates_of_the_sweep_that_were_not_measured_are_named_where_the_bound_was_always_kept() -> None:

@@ -81,7 +81,7 @@ def test_a_rate_that_a_step_cannot_tell_from_the_capacity_is_called_undecided() 
     assert undecided(200.0, 10.0, 250.0) == ""
     assert undecided(340.0, 20.0, None) == (
         "at 340/s response times are 3 times as long as at the lowest rate, or longer, and steps of 20 s do not show "
-        "whether a rate is up to 4 % above the capacity: sweep higher, or use longer steps"
+        "whether a rate is up to 4 % above the capacity: sweep higher, or make the steps longer, such as --for 98s"
     )
 
 
@@ -90,6 +90,7 @@ def test_the_note_on_an_undecided_rate_stands_beside_the_answer() -> None:
     (text,) = [each["text"] for each in found.summary["findings"] if each["code"] == "undecided"]
     assert text.startswith("at 190/s, ")
     assert " from saturation, a step of 10 s is good or bad by chance: to decide this rate" in text
+    assert "short_steps" not in {each["code"] for each in found.summary["findings"]}  # two lengths stood side by side
 
 
 @pytest.mark.parametrize(
