@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import partial
 from pathlib import Path
 
@@ -14,9 +14,11 @@ from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.settings.empty_values import Checked, key_of
 from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import normalized
+from logreplay.options.clashes import gives_way, named, needed
 from logreplay.options.sender_rules import SenderRules
-from logreplay.settings_files.keys import everywhere
-from logreplay.settings_files.rules import FILE, REFUSED
+from logreplay.options.table import options_of
+from logreplay.settings_files.keys import ARGUMENTS, everywhere
+from logreplay.settings_files.rules import FILE, NEEDS_TYPED_DESTINATION, REFUSED
 
 _COMMANDS = ("run", "sweep", "find", "convert")
 _EXAMPLES = {
@@ -38,16 +40,26 @@ _EXAMPLES = {
     **{"https://…/{trace_id}": "https://traces.example/{trace_id}", "ADDR,ADDR-ADDR,…": "127.0.0.2-127.0.0.9"},
     **{"NAME": "www.example.org", "KEY": "address+agent", "NAME,…": "db,app", "CONDITION": "errors>5%/10s"},
     **{"NAME=header:…|json:…|regex:…": "token=json:$.token", "NAME=header:…|param:…|body:…": "token=param:token"},
-    **{"[[HOST:]PORT]": "8000", "[HOST:]PORT": "9464", "'p99<300ms'": "p99<300ms"},
+    **{"[[HOST:]PORT]": "8000", "[HOST:]PORT": "9464", "'p99<300ms'": "p95<300ms"},
     **{"NAME[/s][:MAX]=URL|!COMMAND|PRESET": "queue=http://127.0.0.1:8080/queue"},
 }
 """Values by the placeholder in the help."""
 _EXAMPLES_OF = {
     **dict.fromkeys(("p50", "p90", "p99"), "300ms"),
-    **{"client": "10.0.0.7,10.1.0.0/16", "junit": "checks.xml", "history": "history.csv"},
+    **{
+        "client": "10.0.0.7,10.1.0.0/16",
+        "until": "2026-11-21T11:00:00",
+        "junit": "checks.xml",
+        "history": "history.csv",
+    },
 }
 """Values of options whose placeholder others have, too."""
+_SENDING = ("run", "sweep", "find")
 _ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run", "verbose", "debug", *REFUSED)
+_NEEDS = {"ramp": "for", "extract": "use", "use": "extract"}
+"""Needed options that the table of contradictions lacks."""
+_UNWRITTEN = {name.replace("-", "_") for name in _ALWAYS_TYPED} | {"shuffle", "random", "as_json"}
+"""Parameters that the file lacks."""
 
 
 @click.command(cls=Checked)
@@ -118,11 +130,16 @@ def settings_text(group: click.Group, log: str, target: str) -> str:
         *_line("target", target, "http://HOST:PORT; without it a built-in one"),
         "",
         "# --- for every command that has the option",
-        *_options(common),
+        *_options(common, _SENDING),
     ]
     for name in _COMMANDS:
         own = [p for p in params[name] if key_of(p) not in names | {"log", "target", "logs"}]
-        lines += ["", f"# --- logreplay {name}: {group.commands[name].short_help}", f"[{name}]", *_options(own)]
+        lines += [
+            "",
+            f"# --- logreplay {name}: {group.commands[name].short_help}",
+            f"[{name}]",
+            *_options(own, (name,)),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -137,11 +154,46 @@ def _line(key: str, value: str, text: str) -> Iterator[str]:
     yield f"{key} = {written}" if value else f'# {key} = ""'
 
 
-def _options(parameters: Sequence[click.Parameter]) -> Iterator[str]:
+def _options(parameters: Sequence[click.Parameter], commands: Sequence[str]) -> Iterator[str]:
     for parameter in parameters:
-        text = getattr(parameter, "help", None) or ""
+        beside = _beside(parameter, commands)
+        text = " ".join(filter(None, (getattr(parameter, "help", None), *beside)))
         line = f"# {key_of(parameter)} = {_example(parameter)}"
         yield line.ljust(36) + f"  # {text}" if text else line
+
+
+def _beside(parameter: click.Parameter, commands: Sequence[str]) -> Iterator[str]:
+    """The options that a line needs, and those that it excludes."""
+    name, key = parameter.name or "", key_of(parameter)
+    value = json.loads(_example(parameter))
+    names = {name, f"{name}={False if key == f'no-{name}'.replace('_', '-') else value}"}
+    wanted = {label: None for name in commands for own in names for label in sorted(needed(name).get(own, ()))}
+    if key in NEEDS_TYPED_DESTINATION and "run" in commands:
+        yield "Needs a TARGET that is typed."
+    if all_needed := [text for text in (" or ".join(map(_named, wanted)), _NEEDS.get(key)) if text]:
+        yield f"Needs {' and '.join(all_needed)}."
+    others = sorted(each for each in _excluded(names, commands) if each.partition("=")[0] not in _UNWRITTEN)
+    if others:
+        yield f"Not with {', '.join(map(_named, others))}."
+
+
+def _excluded(names: Set[str], commands: Sequence[str]) -> Iterator[str]:
+    """The labels that exclude one of these in each command that has both."""
+    pairs = {
+        name: {frozenset((one.partition(">")[0], other.partition(">")[0])) for one in found for other in found[one]}
+        for name in commands
+        for found in [gives_way(name)]
+    }
+    known = {name: {*ARGUMENTS[name], *(option.name for option in options_of(name))} for name in commands}
+    for pair in set().union(*pairs.values()):
+        having = [name for name in commands if {label.partition("=")[0] for label in pair} <= known[name]]
+        if pair & names and having and all(pair in pairs[name] for name in having):
+            yield from pair - names
+
+
+def _named(label: str) -> str:
+    """A label of the table of contradictions as a file has it."""
+    return named({label: ""}, label).removeprefix("--").strip() if label not in ("rates", "target") else label
 
 
 def _example(parameter: click.Parameter) -> str:

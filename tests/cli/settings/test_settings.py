@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from logreplay.cli.main import cli, run
 from logreplay.cli.settings.configurable import Configurable, find_settings
 from logreplay.cli.settings.empty_values import key_of
 from logreplay.cli.settings.file import read_settings
+from logreplay.core.errors import LogreplayError
+from logreplay.options.clashes import MODES
 from logreplay.replay.requests.headers import FixedHeader
 from logreplay.settings_files.rules import REFUSED
 
@@ -571,6 +573,76 @@ def test_each_example_of_a_new_file_is_accepted(folder: Path, command: str) -> N
             option.type.convert(text, option, context)  # also where it counts only beside another option
 
 
+def words_beside(command: str, keys: set[str]) -> list[str]:
+    """The words that a command needs beside keys of the settings."""
+    if command == "convert":
+        return ["a.csv"]
+    load = ["--p99", "1s"] * (command == "find" and not keys & {"p50", "p90", "p99", "bound"})
+    load += ["--tps", "10"] * (command == "run" and not keys & {*MODES})
+    rates = ["10,20"] * (command == "sweep" and "vusers" not in keys)
+    return [*load, *rates, "a.csv", *(["http://127.0.0.1:1"] if "demo-target" not in keys else [])]
+
+
+@pytest.fixture
+def checked(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Check a command with lines of a settings file, up to the first request; what it says, without what it takes."""
+
+    def check(call: Any, *_: Any) -> None:
+        if not isinstance(call, tuple):  # of names of logs
+            call.checked()
+        raise LogreplayError("checked")
+
+    for place in ("runs.single.run_once", "runs.curve.sweep_once", "runs.rate_search.find_once"):
+        monkeypatch.setattr(f"logreplay.{place}", check)
+    monkeypatch.setattr("logreplay.conversion.convert_logs", check)
+    monkeypatch.setenv("KEY_PASSWORD", "1")
+    Path("token.txt").write_text("0123456789abcdef\n")
+
+    def said(command: str, lines: dict[str, str]) -> str:
+        where = 'log = "a.csv"\ntarget = "http://127.0.0.1:1"\n' if "rates" in lines else ""
+        write("\n".join([where, f"[{command}]", *lines.values()]))
+        Path("logreplay.toml").chmod(0o600)
+        told = failed(capsys, command, *([] if where else words_beside(command, {*lines})))
+        return "".join(line for line in told.splitlines(True) if " is left out" in line or line.startswith("Error"))
+
+    return said
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "find", "convert"])
+def test_each_line_of_a_new_file_alone_is_valid_or_says_what_it_needs(
+    checked: Callable[..., str], command: str
+) -> None:
+    """Thirty lines were left out or refused, and none said why; the lines of a section exclude each other."""
+    together, chosen = dict[str, str](), {"target"}
+    for line in lines_of(command):
+        key = line.partition(" = ")[0]
+        sentence = (re.search(r"Needs (?!a TARGET)(.*?)\.( |$)", line) or ["", ""])[1]
+        needed = [name for name in re.split(" or | and ", sentence) if name]
+        told = checked(command, {key: line})
+        if needed and not ("tps" in needed and "--tps" in words_beside(command, {key})):
+            assert any(f"--{name}" in told for name in needed), (line, told)
+        elif key != "demo-target":
+            assert told == "Error: checked\n", (line, told)
+        others = set((re.search(r"Not with (.*)\.$", line) or ["", ""])[1].split(", "))
+        if not others & chosen and (not needed or {*needed} & chosen):
+            together[key], chosen = line, chosen | {key}
+    assert len(together) > 10
+    if command == "sweep":
+        del together["rates"]
+    assert checked(command, together) == "Error: checked\n"
+
+
+def lines_of(command: str) -> Iterator[str]:
+    """The examples of a new file that are for a command."""
+    section = ""
+    for line in settings_text(cli, "", "").splitlines():
+        section = (re.fullmatch(r"\[(\w+)\]", line) or ["", section])[1]
+        known = {key_of(each) for each in cli.commands[command].params}
+        if re.match(r"# [\w-]+ = (?!\"\")", line) and (section == command or (not section and command != "convert")):
+            assert line[2:].partition(" = ")[0].removeprefix("no-") in {name.removeprefix("no-") for name in known}
+            yield line[2:]
+
+
 def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("access.log").write_bytes(SAMPLE.read_bytes()[:9000].rpartition(b"\n")[0])
     assert "connection refused" in failed(capsys, "init", "--log", "access.log", "--target", "http://127.0.0.1:1")
@@ -578,7 +650,7 @@ def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.Cap
     assert not Path("logreplay.toml").exists()
     assert run(["init", "--log", "access.log"]) == 0
     assert tomllib.loads(written := Path("logreplay.toml").read_text("utf-8"))["log"] == "access.log"
-    assert '# bound = ["p99<300ms"]' in written
+    assert '# bound = ["p95<300ms"]' in written
     assert "exists already; replace it with --force" in failed(capsys, "init", "--log", "access.log")
     for name in ('it\'s "x".log', "a\U0001f600.log", "a\x7f.log"):
         assert run(["init", "--log", name, "--no-check", "--force"]) == 0
