@@ -124,5 +124,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def _elsewhere(key: str, known: Meanings, everywhere: Iterable[str]) -> str:
     """The end of a refusal of a key at the top: the sections that have it, or the keys near to it."""
+    if key in known:
+        return f"; {key} is a command, so put its options under [{key}]"
     some = " or ".join(f"[{command}]" for command, keys in known.items() if key in keys)
     return f"; it is not the same in all commands, so put it into {some}" if some else nearest(key, everywhere)

@@ -43,6 +43,7 @@ def test_numbers_of_functions_that_send_nothing_are_read(file: Path) -> None:
         ("timeuot = 5", "line 1: there is no option 'timeuot' for all commands; did you mean timeout"),
         ("tps = 5", r"'tps' for all commands; it is not the same in all commands, so put it into \[run\]"),
         ("[run]\ntpz = 5", "line 2: run has no option 'tpz'; did you mean tps"),
+        ("run = 5", r"line 1: there is no option 'run' for all commands; run is a command, .* under \[run\]"),
         ("[rum]\ntps = 5", "line 1: there is no command 'rum'; did you mean run"),
         ("[run]\nloop = 1", "line 2: 'loop' is a switch: write true or false, not 1"),
         ("[run]\ntps = true", "line 2: 'tps' needs a value, not true"),
