@@ -14,6 +14,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.files import removed_if_empty
+from logreplay.core.installation import OWN_PROCESS
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.core.plural import number_of
 from logreplay.options.clashes import gives_way
@@ -53,9 +54,9 @@ def convert(logs: tuple[str, ...], output: str | None, as_json: bool, quiet: boo
       logreplay convert access.log -f /etc/nginx/nginx.conf#timed
       logreplay convert access.log -f '$remote_addr [$time_local] "$request" $status $request_time'
     """
-    # blocks are parsed side by side, each by one thread; more threads inside each would be in each other's way
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    _use_one_heap()
+    if OWN_PROCESS.claimed:
+        _use_one_thread_each()
+        _use_one_heap()
     from logreplay.conversion import convert_once
     from logreplay.core.errors import LogreplayError, TooManyRejects
 
@@ -76,6 +77,11 @@ def convert(logs: tuple[str, ...], output: str | None, as_json: bool, quiet: boo
     if result.nothing:
         raise LogreplayError(result.nothing)
     return Exit.OK
+
+
+def _use_one_thread_each() -> None:
+    """Let Polars use one thread: blocks are parsed side by side, and more in each would be in each other's way."""
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 
 def _use_one_heap() -> None:
@@ -123,7 +129,8 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
       logreplay inspect access.log
       logreplay inspect access.log.*.gz --timezone Europe/Berlin -o what-comes
     """
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # blocks are parsed side by side
+    if OWN_PROCESS.claimed:
+        _use_one_thread_each()
     from logreplay.log_inspection import NoRequest, check_place, inspect_once
 
     if output:

@@ -114,7 +114,7 @@ try:
 except KeyboardInterrupt:
     left.set()
 wrote.wait()
-next(thread for thread in threading.enumerate() if thread.name == "logreplay").join()
+[thread.join() for thread in threading.enumerate() if thread.name == "logreplay"]  # it may have ended
 print(found, os.listdir(sys.argv[1]))
 """
 

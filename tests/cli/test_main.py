@@ -37,6 +37,19 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
     assert "\x1b" not in said
 
 
+def test_a_command_that_another_program_runs_leaves_its_environment_as_it_was(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Polars had one thread in each process that the program started afterwards."""
+    import polars  # noqa: F401  it sets a variable of its own
+
+    monkeypatch.delenv("POLARS_MAX_THREADS", raising=False)
+    before = dict(os.environ)
+    assert run(["convert", str(log), "-o", str(tmp_path / "again.csv")]) == 0
+    assert run(["inspect", str(log)]) == 0
+    assert dict(os.environ) == before
+
+
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_quiet_command_warns_only_of_lost_rows(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], quiet: bool
