@@ -78,7 +78,7 @@ class EndedDuet:
             files=(folder, *(folder / f"{name}.csv" for name in call.targets)),
             findings=tuple(self._told),
             checks=tuple(self._checks(found, answers)),
-            stopped=f"stopped: {self.rule.hit}" if self.rule.hit else outcome.stopped,
+            stopped=self._stopped,
             outcome=outcome,
             health=self.health,
             comparison=found,
@@ -88,8 +88,12 @@ class EndedDuet:
 
     def nothing(self, folder: Path) -> DuetResult:
         """The result if nothing was sent."""
-        outcome = self.outcome
-        return DuetResult(summary={}, files=(folder,), stopped=outcome.stopped, outcome=outcome, health=self.health)
+        return DuetResult(summary={}, files=(folder,), stopped=self._stopped, outcome=self.outcome, health=self.health)
+
+    @property
+    def _stopped(self) -> str:
+        """Why the duet ended before its plan did, in words; empty if it did not."""
+        return f"stopped: {self.rule.hit}" if self.rule.hit else self.outcome.stopped
 
     @property
     def _told(self) -> list[Finding]:

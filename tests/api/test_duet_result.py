@@ -245,3 +245,11 @@ def test_a_duet_that_a_condition_stops_does_not_pass(log: Path, urls: Urls) -> N
     by_function = logreplay.duet(log, urls[0], urls[1], stop=lambda now: "enough", tps=80, duration="30s")
     assert by_function.stopped == "stopped: enough"
     assert not by_function.passed
+
+
+def test_a_duet_that_a_function_stops_before_a_request_was_sent_says_so_in_the_same_words(
+    log: Path, urls: Urls
+) -> None:
+    """It was ``enough``: on a busy machine the first look came first."""
+    result = logreplay.duet(log, urls[0], urls[1], stop=lambda now: "enough", tps=0.001, duration="1h")
+    assert (result.stopped, result.passed, result.summary) == ("stopped: enough", False, {})
