@@ -37,7 +37,8 @@ Steps = Callable[[Engine], Any]
 def responding(kind: type[Any], seconds: float) -> Iterator[str]:
     """A server that answers each request after a delay, in the protocol of a sender."""
     if kind in HTTP2:
-        with beside(partial(http2_server, answers=Always(after(seconds)))) as server:
+        many = 1000  # streams at once: on a busy machine more requests are in flight than servers usually take
+        with beside(partial(http2_server, answers=Always(after(seconds)), max_concurrent_streams=many)) as server:
             yield server.url
     else:
         late = dict.fromkeys((f"/page/{number}" for number in range(100)), http1.then(http1.after(seconds), ok))
