@@ -114,6 +114,8 @@ def test_the_share_rises_where_one_share_does_not_explain_it() -> None:
     assert rises(np.array([0, 3, 9, 20]), sent)
     assert not rises(np.array([9, 12, 8, 13]), sent)
     assert not rises(np.zeros(4, np.int64), sent)
+    assert rises(np.array([30, 76]), np.full(2, 3000))  # three of a burst count as one
+    assert not rises(np.array([30, 64]), np.full(2, 3000))
 
 
 def test_failures_below_a_rate_that_surely_fails_less_passed() -> None:

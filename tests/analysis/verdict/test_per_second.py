@@ -25,6 +25,14 @@ def test_a_table_of_seconds_shows_an_overload_by_times_that_climb() -> None:
     assert table["rate"].to_list() == [100, 100]
 
 
+@pytest.mark.parametrize(("after", "verdict"), [(0.5, "overloaded"), (0.015, "stable")])
+def test_an_overload_lasts_until_times_are_near_those_before_it(after: float, verdict: str) -> None:
+    climbing = (0.01 + 0.3 * second for second in range(10))
+    table = seconds([*[0.01] * 10, *climbing, *[after] * 10])
+    found = judged_seconds(table.with_columns(step=pl.Series(np.repeat([0, 1, 2], 10))))
+    assert found["verdict"].to_list() == ["stable", "overloaded", verdict]
+
+
 def test_a_table_of_one_rate_is_no_sweep_by_the_chance_of_its_arrivals() -> None:
     """300 s at 100/s were 30 steps, with "no saturation up to 109/s"."""
     offered = pl.Series(np.random.default_rng(4).poisson(100, 300))
