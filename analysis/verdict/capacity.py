@@ -245,8 +245,7 @@ def capacity(
     unsure = low < found.lowest / (1 if valid["rate"].n_unique() < FEWEST_STEPS else BELOW)
     if unsure and not confirmed:
         step = _step_at(valid, found.lowest)
-        longer = _surely_s(step, within, found.low)
-        remedy = _remedy(lower) if lower else "sweep lower" + f", or {longer_steps(longer)}" * (longer <= HOUR_S)
+        remedy = _remedy(lower) if lower else "sweep lower" + _or_longer(step, within, found.low)
         figure = show(step["bounded"], failed=True)
         text = (
             f"{bound} is kept at {found.lowest:g}/s, the lowest rate that counts, but not surely ({percentile} {figure}"
@@ -344,13 +343,16 @@ def _seen(
     return f"{text}; higher rates do not count, so {_remedy(unknown)}" if unknown else f"{text}: sweep higher"
 
 
-def _surely_s(step: Mapping[str, Any], within: float, low: float) -> float:
-    """How long the step at the lowest rate has to be to keep the bound surely, seconds; infinite where it just does.
+def _or_longer(step: Mapping[str, Any], within: float, low: float) -> str:
+    """Advise, beside another remedy, such steps that the one at the lowest rate keeps the bound surely; empty if none do.
 
     At ``low``, the lower end, it is surely kept with the error of the step, which is as 1 over the root of its length.
     """
+    if low <= 0 or step["bounded"] is None or step["bounded"] >= within:
+        return ""
     spare = math.log(within / step["bounded"]) if step["bounded"] > 0 else math.inf
-    return _AMPLE * step["duration"] * (1 + math.log(step["rate"] / low) / spare) ** 2 if spare > 0 else math.inf
+    seconds = _AMPLE * step["duration"] * (1 + math.log(step["rate"] / low) / spare) ** 2
+    return f", or {longer_steps(seconds)}" if seconds <= HOUR_S else ""
 
 
 def _step_at(steps: pl.DataFrame, rate: float) -> dict[str, Any]:

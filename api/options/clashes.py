@@ -224,7 +224,6 @@ def gives_way(command: str) -> Mapping[str, Set[str]]:
         *permutations(("rates", "vusers")),
         *permutations(("as_json", "output=-")),
     ]
-    pairs += permutations(("rates", "vusers")) if command == "sweep" else ()
     return {one: {other for first, other in pairs if first == one} for one, _ in pairs}
 
 

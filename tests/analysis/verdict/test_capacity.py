@@ -484,6 +484,16 @@ def test_a_lower_end_below_all_rates_that_count_is_refused(within: float, longer
         assert ask(table((50, 0.1, "stable"), scheduled=1800, seconds=36), within=within).machines == 4
 
 
+@pytest.mark.parametrize("slowest", [0.3, 0.31, math.inf])
+def test_longer_steps_are_not_advised_where_the_slowest_step_only_just_keeps_the_bound_or_misses_it(
+    slowest: float,
+) -> None:
+    """The length that it would need is infinite."""
+    said = ask(table(*[(50, 0.15, "stable")] * 2, (50, slowest, "stable"), scheduled=100, seconds=5)).sentence
+    assert "is kept at 50/s, the lowest rate that counts, but not surely" in said
+    assert said.endswith("no lower rate shows what one machine carries: sweep lower")
+
+
 def test_rates_of_the_sweep_that_were_not_measured_are_named_where_the_bound_was_always_kept() -> None:
     found = ask(table((30, 0.1, "stable"), (38, 0.1, "stable")), unmeasured=[20, 50, 60, 90])
     assert found.sentence.endswith(
