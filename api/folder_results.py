@@ -199,7 +199,7 @@ class DuetResult(FolderResult):
     def sentence(self) -> str:
         if not self.comparison:
             return f"nothing was sent: {self.outcome.why_nothing if self.outcome else ''}"
-        told = (self.health.sentence if self.health else "", self.comparison.sentence)
+        told = (self.summary.get("judgement"), self.comparison.sentence)
         return self._spelled(": ".join(filter(None, (self.verdict, "; ".join(filter(None, told))))))
 
     @property

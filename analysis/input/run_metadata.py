@@ -23,7 +23,7 @@ _OF_FOLDERS: Final = ("results", "seconds", "baseline", "candidate", "noise")
 """Names that logreplay gives to results in a folder; the summary.json of the folder belongs to them."""
 _SEVERITIES: Final = ("info", "note", "warning", "void")
 _OBJECTS: Final = ("requests", "options", "users", "costs")
-_TEXTS: Final = ("answer", "verdict", "log", "target", "stopped")
+_TEXTS: Final = ("answer", "verdict", "judgement", "log", "target", "stopped")
 
 
 @dataclass(frozen=True)

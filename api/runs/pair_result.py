@@ -126,6 +126,7 @@ class EndedDuet:
         summary = {
             "schema": SCHEMA,
             "verdict": str(self.health.whole.verdict),
+            "judgement": self.health.sentence or None,
             "log": str(call.log),
             "options": call.as_summary(),
             "targets": {

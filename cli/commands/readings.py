@@ -73,6 +73,8 @@ def _show_duet(folder: Path, found: "Result", *, as_json: bool, quiet: bool) -> 
     else:
         if found.answers:
             print_differences(found.answers)
+        if judgement := found.summary.get("judgement"):
+            print_text(judgement)
         show_comparison(found.comparison, ("baseline", "candidate"), as_json=False)
     for finding in found.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)

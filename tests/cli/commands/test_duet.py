@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
+import logreplay
 from logreplay.cli.main import run
 from logreplay.core.record import RESULT_COLUMNS
 from logreplay.core.rows import scan
@@ -118,6 +119,9 @@ def test_an_invalid_duet_says_so_everywhere(
         failures = [each for each in summary["findings"] if each["text"].startswith(side.stem)]
         assert [each["severity"] for each in failures] == ["void"]
         assert own["findings"][:1] == failures
+    assert run(["analyze", str(folder)]) == 3
+    assert f"{told}\n" in capsys.readouterr().out
+    assert told in logreplay.analyze(folder).sentence
     assert run(["compare", *map(str, sides)]) == 3
     assert f"do not describe the target: {sides[0]}: baseline {servers[0].url}: 100 % " in capsys.readouterr().err
 
