@@ -344,7 +344,7 @@ def _seen(
 
 
 def _or_longer(step: Mapping[str, Any], within: float, low: float) -> str:
-    """Advise, beside another remedy, such steps that the one at the lowest rate keeps the bound surely; empty if none do.
+    """Advise, beside another remedy, steps so long that the lowest rate keeps the bound surely; empty if none do.
 
     At ``low``, the lower end, it is surely kept with the error of the step, which is as 1 over the root of its length.
     """
