@@ -44,8 +44,8 @@ def notes(
     elif intake.fine == 1.0 and report.converted:
         better = _BETTER_STAMPS.get(intake.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")
-    unused = not time_unit and any(format.total_unit == UNKNOWN for format in formats)
-    if report.converted and fields and "total" not in fields:
+    unused = not time_unit and any(UNKNOWN in (format.total_unit, format.first_unit) for format in formats)
+    if report.converted and fields and not {"total", "first"} & fields:
         w3c = not all(reading.formats for reading in intake.readings)  # whose times are ends
         ends = w3c or any(format.stamp.at == "end" for format in formats)
         found.append(
@@ -53,6 +53,8 @@ def notes(
         )
     elif "total" in fields and "first" not in fields and not unused:
         found.append("latency holds the whole response time: the log has no time to the first byte")
+    elif "first" in fields and "total" not in fields and not unused:
+        found.append("latency holds the time to the first byte: the log has no whole response time")
     if intake.untimed and {"total", "first"} & fields:
         found.append(
             f"{number_of(intake.untimed, 'request has', 'requests have')} no response time: their latency is 0"

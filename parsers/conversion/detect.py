@@ -20,10 +20,10 @@ from logreplay.parsers.formats import infer
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format, TextLayout
 from logreplay.parsers.formats.format_spec import defined
+from logreplay.parsers.formats.json_writers import is_of_known_writer
 from logreplay.parsers.formats.named_values import (
     NamedValues,
     as_text,
-    is_of_known_writer,
     json_from_sample,
     ltsv_from_sample,
     of_other_writers,

@@ -194,7 +194,8 @@ def _numbers(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
     """Raw fields that are numbers, null where they hold none; durations in seconds."""
 
     def seconds(name: str, unit: float | None) -> pl.Expr:
-        assert unit is not None, "a unit in the text is a matter of the careful path"
+        if unit is None:  # texts with another unit than that of ``0.123s`` are a matter of the careful path
+            return pl.col(name).str.extract("^([0-9.]+)s$").cast(pl.Float64, strict=False)
         if not _is_sum(raw[name]):
             return pl.col(name).cast(pl.Float64, strict=False) * unit
         pieces = pl.col(name).str.extract_all(r"-?[0-9.]+(?:[eE]-?[0-9]+)?").cast(pl.List(pl.Float64), strict=False)
@@ -253,7 +254,8 @@ def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
         url = url + pl.col("query").fill_null("")
     if "args" in have:
         args = pl.col("args").fill_null("")
-        url = url + pl.when(args.is_in(["", "-"])).then(pl.lit("")).otherwise("?" + args)
+        unneeded = args.is_in(["", "-"]) | url.str.contains("?", literal=True)  # such as $request_uri beside $args
+        url = url + pl.when(unneeded).then(pl.lit("")).otherwise("?" + args)
     total, first = (pl.col(name) if name in have else pl.lit(None, pl.Float64) for name in ("total", "first"))
     latency = pl.min_horizontal(first, total) if "first" in have else total
     xfertime = (total - latency).fill_null(0.0) if "first" in have else pl.lit(0.0)
@@ -308,9 +310,10 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
     if row.get("request") is not None:
         request = values.request(text("request"))
     else:
-        query = text("query") or ("?" + text("args") if text("args") not in ("", "-") else "")
+        url, args = text("url"), text("args")
+        query = text("query") or ("?" + args if args not in ("", "-") and "?" not in url else "")
         op = text("op") if "op" in row else "GET"
-        request = values.parts(op, text("url") + query, text("protocol"), rooted=format.rooted)
+        request = values.parts(op, url + query, text("protocol"), rooted=format.rooted)
     agent = values.free_text(text("agent"))
     if agent.endswith(_DUMMY):
         raise values.Unreplayable(_DUMMY_REASON)

@@ -19,6 +19,9 @@ NGINX_DURATIONS: Final = {
 }
 """Names that logs give to nginx's durations, all in seconds → the variables."""
 
+_MILLISECONDS: Final = "responselatency"
+"""The name of the whole time in logs of AWS API Gateway, in lower case."""
+
 _DECIMALS: Final = re.compile(r"[0-9]+\.[0-9]{3}")
 
 
@@ -27,6 +30,8 @@ def unit_by_name(name: str) -> float | None:
     lower = name.lower()
     if lower in NGINX_DURATIONS:
         return 1.0
+    if lower == _MILLISECONDS:
+        return UNITS["ms"]
     return next((UNITS[u] for u in ("ns", "us", "ms") if lower.endswith("_" + u)), None)
 
 

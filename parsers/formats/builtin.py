@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.json_writers import JSON_FORMATS
 from logreplay.parsers.formats.log_format import MILLISECOND, Field, apache_format, nginx_format
-from logreplay.parsers.formats.named_values import json_format
 from logreplay.parsers.formats.w3c import CLOUDFRONT_FIELDS, w3c_format
 
 _NGINX_DOC: Final = "https://nginx.org/en/docs/http/ngx_http_log_module.html"
@@ -219,7 +219,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         escaped=False,
         skipped=((r"^[^|]*\| [a-z]+ \| i[@*]", "logged on arrival; its response has a line of its own"),),
     ),
-    *(json_format(name) for name in ("caddy", "traefik", "envoy-json")),
+    *JSON_FORMATS,
     replace(
         w3c_format(CLOUDFRONT_FIELDS.split(), "\t", "cloudfront"),
         source="https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/standard-logs-reference.html",

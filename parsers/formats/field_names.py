@@ -22,14 +22,25 @@ _ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "time_local",
         "datetime",
         "date",
+        "requestTimeEpoch",
+        "requestTime",
     ),
     "request": ("request", "request_line", "req"),
-    "op": ("method", "request_method", "RequestMethod", "verb", "http_method"),
-    "url": ("uri", "request_uri", "url", "path", "RequestPath", "target"),
+    "op": ("method", "request_method", "RequestMethod", "verb", "http_method", "httpMethod"),
+    "url": ("uri", "request_uri", "url", "path", "RequestPath", "target", "resourcePath"),
     "args": ("args", "query_string", "query"),
     "protocol": ("protocol", "server_protocol", "proto", "http_version", "RequestProtocol"),
     "rc": ("status", "status_code", "code", "response_code", "rc"),
-    "bytes": ("body_bytes_sent", "bytes", "body_bytes", "size", "bytes_sent", "response_size", "body_size"),
+    "bytes": (
+        "body_bytes_sent",
+        "bytes",
+        "body_bytes",
+        "size",
+        "bytes_sent",
+        "response_size",
+        "body_size",
+        "responseLength",
+    ),
     "total": (
         "request_time",
         "reqtime",
@@ -42,20 +53,28 @@ _ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "duration",
         "elapsed",
         "latency",
+        "responseLatency",
         "upstream_response_time",
         "apptime",
         "urt",
     ),
     "first": ("upstream_header_time", "uht", "ttfb"),
     "client": ("remote_addr", "client", "client_ip", "remote_ip", "ip", "clientip", "x_forwarded_for", "host_ip"),
-    "host": ("host", "http_host", "vhost", "server_name", "domain"),
+    "host": ("host", "http_host", "vhost", "server_name", "domain", "domainName"),
     "user": ("remote_user", "user"),
     "referer": ("referer", "http_referer", "referrer"),
     "agent": ("ua", "http_user_agent", "user_agent", "agent", "useragent"),
     "request_bytes": ("request_length", "bytes_received", "request_size"),
     "body": ("request_body",),
 }
-"""Names that logs give to a value, the better ones first. Those of LTSV: http://ltsv.org/"""
+"""Names that logs give to a value, the better ones first. Those of LTSV: http://ltsv.org/; of AWS API Gateway:
+https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-variables-for-access-logging.html"""
+
+_PATTERN: Final = "resourcePath"
+_PATTERN_NOTE: Final = (
+    f"{_PATTERN} may hold patterns such as /pets/{{id}}, which are replayed unchanged: log $context.path of AWS API "
+    "Gateway, too"
+)
 
 
 _USUAL: Final = 0.5
@@ -117,6 +136,7 @@ def meaning(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]]) ->
     """The attributes of a `Format` that the names of times and durations tell, or samples of the durations."""
     time, total = slots.get("time", ""), slots.get("total", "")
     unit, note = unit_of(total, durations["total"])
+    pattern = _PATTERN_NOTE if slots.get("url", "").lower() == _PATTERN.lower() else ""
     first_unit, doubt = _unit_of_first(slots, durations, unit)
     by_nginx = total in ("request_time", "reqtime") or time == "msec" or (total and unit == 1.0)
     return {
@@ -125,7 +145,7 @@ def meaning(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]]) ->
         "first_unit": first_unit,
         "named": named_units(total, slots.get("first", "")),
         "server": "nginx" if by_nginx else "unknown",
-        "note": "; ".join(filter(None, (note, doubt))),
+        "note": "; ".join(filter(None, (note, doubt, pattern))),
     }
 
 

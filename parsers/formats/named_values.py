@@ -17,13 +17,15 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.fields.values import CLEAN
 from logreplay.parsers.formats.field_names import choose, has_status, meaning
 from logreplay.parsers.formats.format import Format
 
 Key = tuple[str, ...]
-"""Path of a value: names from the outside in."""
+"""Path of a value: names from the outside in, perhaps with `_FIRST` at the end."""
+
+_FIRST: Final = "[0]"
+"""Last step of a path: the first value of a list."""
 
 _SUSPECT: Final = r"\\x|[\x00-\x1f]|:\s*[,}\-][^0-9]|:\s*-?[,}]"
 _HEX: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
@@ -40,83 +42,18 @@ _CLEAN_VALUES: Final = {
     **dict.fromkeys(("args", "query"), f"{CLEAN}*"),
     "rc": "[0-9]{1,3}",
     **dict.fromkeys(("bytes", "request_bytes"), "[0-9]{1,18}|-"),
-    **dict.fromkeys(("total", "first"), r"[0-9.]+(?:[eE]-?[0-9]+)?|-"),
+    **dict.fromkeys(("total", "first"), r"[0-9.]+(?:[eE]-?[0-9]+)?s?|-"),
     "client": r"[!#-+\--Z\]-~]*",
 }
 """Patterns of raw fields that need no decoding; all others are printable ASCII."""
+_TEXT: Final = r"(?:[ -Z\\-z|}~][ -~]*)?"
+"""Printable ASCII that is neither a list nor an object of JSON."""
+_ABSOLUTE: Final = r"^https?://(?P<host>[A-Za-z0-9.:_-]+)(?P<url>/[!$-\[\]-~]*)$"
+"""An absolute URI whose parts need no decoding."""
 _NO_ESCAPES: Final = r"[ -~--[\\]]*"
 """Printable ASCII without the escapes of a log."""
-_NEEDED: Final = frozenset({"op", "url", "rc", "time"})
+NEEDED: Final = frozenset({"op", "url", "rc", "time"})
 """Raw fields without which no line is clean."""
-
-_FAMILIES: Final[dict[str, dict[str, Key]]] = {
-    "caddy": {
-        "time": ("ts",),
-        "op": ("request", "method"),
-        "url": ("request", "uri"),
-        "protocol": ("request", "proto"),
-        "rc": ("status",),
-        "bytes": ("size",),
-        "total": ("duration",),
-        "client": ("request", "client_ip"),
-        "host": ("request", "host"),
-        "user": ("user_id",),
-        "referer": ("request", "headers", "Referer"),
-        "agent": ("request", "headers", "User-Agent"),
-        "request_bytes": ("bytes_read",),
-    },
-    "traefik": {
-        "time": ("StartUTC",),
-        "op": ("RequestMethod",),
-        "url": ("RequestPath",),
-        "protocol": ("RequestProtocol",),
-        "rc": ("DownstreamStatus",),
-        "bytes": ("DownstreamContentSize",),
-        "total": ("Duration",),
-        "client": ("ClientHost",),
-        "host": ("RequestHost",),
-        "user": ("ClientUsername",),
-        "referer": ("request_Referer",),
-        "agent": ("request_User-Agent",),
-        "request_bytes": ("RequestContentSize",),
-    },
-    "envoy-json": {
-        "time": ("start_time",),
-        "op": ("method",),
-        "url": ("x-envoy-origin-path",),
-        "protocol": ("protocol",),
-        "rc": ("response_code",),
-        "bytes": ("bytes_sent",),
-        "total": ("duration",),
-        "first": ("x-envoy-upstream-service-time",),
-        "client": ("x-forwarded-for",),
-        "host": (":authority",),
-        "agent": ("user-agent",),
-        "request_bytes": ("bytes_received",),
-    },
-}
-
-_ABOUT: Final[dict[str, dict[str, Any]]] = {
-    "caddy": {
-        "server": "caddy",
-        "stamp": Stamp("any", "end"),
-        "source": "https://caddyserver.com/docs/caddyfile/directives/log",
-    },
-    "traefik": {
-        "server": "traefik",
-        "stamp": Stamp("any", "start"),
-        "total_unit": 1e-9,
-        "source": "https://doc.traefik.io/traefik/observability/access-logs/",
-    },
-    "envoy-json": {
-        "server": "envoy",
-        "stamp": Stamp("any", "start", zone="UTC"),
-        "total_unit": 1e-3,
-        "first_unit": 1e-3,
-        "source": "https://gateway.envoyproxy.io/docs/tasks/observability/proxy-accesslog/",
-    },
-}
-
 
 _LONGEST: Final = 1 << 16
 """Bytes of a line that is split as part of a block: Polars takes quadratic time for a key that an object repeats."""
@@ -124,7 +61,7 @@ _LONGEST: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class NamedValues:
-    """A record a line; each raw field is the value at a path."""
+    """A record a line; each raw field is the value at a path; if it has several paths, the first value."""
 
     paths: tuple[tuple[str, Key], ...]
 
@@ -144,7 +81,10 @@ class NamedValues:
     def _values(self, record: Mapping[str, Any] | None) -> dict[str, str | None]:
         if record is None:
             return {}
-        found = {name: as_text(_dig(record, path)) for name, path in self.paths}
+        found: dict[str, str | None] = {}
+        for name, path in self.paths:
+            if found.get(name) is None:
+                found[name] = as_text(dig(record, path))
         request = found.get("request") if "request" in found else found.get("url")
         return {} if request is None else {**found, "rc": found.get("rc") or ""}
 
@@ -155,7 +95,14 @@ class NamedValues:
 
 @dataclass(frozen=True, slots=True)
 class JsonLayout(NamedValues):
-    """One object a line."""
+    """One object a line; ``lower_case``: methods are written so."""
+
+    lower_case: bool = False
+
+    def _values(self, record: Mapping[str, Any] | None) -> dict[str, str | None]:
+        found = NamedValues._values(self, record)
+        op = found.get("op")
+        return {**found, "op": op.upper()} if op and self.lower_case else found
 
     def record(self, line: str) -> Mapping[str, Any] | None:
         return load(line)
@@ -169,7 +116,7 @@ class JsonLayout(NamedValues):
             values = self._read(lines.filter(whole))
         if values is None:
             return pl.DataFrame(schema=dict.fromkeys(self._columns, pl.String)).clear(len(lines))
-        raw = self._apart(values.select(_at(path).alias(name) for name, path in self.paths))
+        raw = self._apart(values.select(self._value(name) for name in self._slots))
         clean = raw.select(pl.all_horizontal(map(_is_clean, raw.columns))).to_series()
         if clean.all() and whole.all():
             return raw
@@ -189,13 +136,21 @@ class JsonLayout(NamedValues):
         return values if values.height == len(lines) else None
 
     @property
+    def _slots(self) -> list[str]:
+        return list(dict.fromkeys(name for name, _ in self.paths))
+
+    def _value(self, slot: str) -> pl.Expr:
+        value = pl.coalesce(_at(path) for name, path in self.paths if name == slot).alias(slot)
+        return value.str.to_uppercase() if slot == "op" and self.lower_case else value
+
+    @property
     def _columns(self) -> list[str]:
-        names = [name for name, _ in self.paths if name != "request"]
+        names = [name for name in self._slots if name != "request"]
         return names + [name for name in ("op", "url", "protocol") if "request" in self.fields and name not in names]
 
     def _apart(self, raw: pl.DataFrame) -> pl.DataFrame:
         if "request" not in raw.columns:
-            return raw.select(self._columns)
+            return _without_origin(raw.select(self._columns))
         line = raw["request"].str.extract_groups(f"^{_REQUEST}$").struct.unnest()
         return raw.drop("request").with_columns(line.get_columns()).select(self._columns)
 
@@ -203,10 +158,10 @@ class JsonLayout(NamedValues):
         tree: dict[str, Any] = {}
         for _, path in self.paths:
             branch = tree
-            for step in path[:-1]:
+            *steps, last = path[:-1] if path[-1] == _FIRST else path
+            for step in steps:
                 branch = branch.setdefault(step, {})
-            # Caddy's header values are lists
-            branch[path[-1]] = pl.List(pl.String) if "headers" in path else pl.String
+            branch[last] = pl.List(pl.String) if path[-1] == _FIRST else pl.String
         return pl.Schema({name: _struct(branch) for name, branch in tree.items()})
 
 
@@ -217,14 +172,23 @@ def _struct(branch: Any) -> Any:
 def _at(path: Key) -> pl.Expr:
     value = pl.col(path[0])
     for step in path[1:]:
-        value = value.struct.field(step)
-    return value.list.first() if "headers" in path else value
+        value = value.list.first() if step == _FIRST else value.struct.field(step)
+    return value
+
+
+def _without_origin(raw: pl.DataFrame) -> pl.DataFrame:
+    """Absolute URIs as path and host, as `values.parts` takes them apart."""
+    if not raw["url"].str.starts_with("http").any():
+        return raw
+    parts = raw["url"].str.extract_groups(_ABSOLUTE).struct.unnest()
+    host = pl.coalesce(parts["host"], raw["host"]) if "host" in raw.columns else parts["host"]
+    return raw.with_columns(url=pl.coalesce(parts["url"], raw["url"]), host=host)
 
 
 def _is_clean(name: str) -> pl.Expr:
     """Whether values of a raw field need no decoding."""
-    pattern = _CLEAN_VALUES.get(name, "[ -~]*")
-    return pl.col(name).str.contains(f"^(?:{pattern})$").fill_null(name not in _NEEDED)
+    pattern = _CLEAN_VALUES.get(name, _TEXT)
+    return pl.col(name).str.contains(f"^(?:{pattern})$").fill_null(name not in NEEDED)
 
 
 def load(line: str) -> Mapping[str, Any] | None:
@@ -254,12 +218,15 @@ def _filled(found: re.Match[str]) -> str:
     return f':"{found["list"]}"' if found["list"] else ":null"
 
 
-def _dig(record: Any, path: Key) -> Any:
+def dig(record: Any, path: Key) -> Any:
+    """The value at a path; of a list its first; None if there is none."""
     for step in path:
+        if step == _FIRST and isinstance(record, list):
+            break
         if not isinstance(record, dict):
             return None
         record = record.get(step)
-    return record[0] if isinstance(record, list) and record else record
+    return next(iter(record), None) if isinstance(record, list) else record
 
 
 def as_text(value: Any) -> str | None:
@@ -297,21 +264,6 @@ def _item(label: str, slot: str) -> str:
     """The pattern of a label and its clean value; the value of a label without a slot may be any."""
     value = _REQUEST if slot == "request" else f"(?P<{slot}>{_CLEAN_VALUES.get(slot, _NO_ESCAPES)})"
     return re.escape(label) + ":" + (value if slot else r"[^\t]*")
-
-
-def json_format(name: str) -> Format:
-    """The format of a known writer of JSON logs."""
-    layout = JsonLayout(tuple(_FAMILIES[name].items()))
-    return Format(name=name, layout=layout, escaped=False, **_ABOUT[name])
-
-
-def is_of_known_writer(line: str) -> bool:
-    """Whether a line is JSON of a known writer, by its names: the format of the writer names more of its fields."""
-    record = load(line)
-    return any(
-        all(_dig(record, family[slot]) is not None for slot in ("time", "op", "url", "rc"))
-        for family in _FAMILIES.values()
-    )
 
 
 def json_from_sample(lines: Sequence[str]) -> Format | None:

@@ -101,6 +101,67 @@ SAMPLES: Final[dict[str, tuple[str, ...]]] = {
         '"HTTP/2","response_code":200,"start_time":"2026-01-24T01:35:00.000Z","user-agent":"x","x-envoy-origin-path":'
         '"/a","x-envoy-upstream-service-time":null,"x-forwarded-for":"10.0.0.7"}',
     ),
+    "google-cloud": (
+        '{"httpRequest":{"latency":"0.041502s","protocol":"HTTP/2","referer":"https://a.example/","remoteIp":"10.0.0.7",'
+        '"requestMethod":"GET","requestSize":"96","requestUrl":"https://a.example/a?b=c","responseSize":"1212","status":'
+        '200,"userAgent":"curl/8.5.0"},"insertId":"1k2x","severity":"INFO","timestamp":"2026-11-20T17:58:56.104221Z"}',
+        '{"httpRequest":{"latency":"3s","remoteIp":"10.0.0.7","requestMethod":"POST","requestUrl":"http://a.example:8080",'
+        '"responseSize":"0","status":502},"timestamp":"2026-11-20T17:58:57.5Z"}',
+        '{"httpRequest":{"requestMethod":"GET","requestUrl":"https://b.example/x#y","status":404,'
+        '"userAgent":"a \\"b\\""},"timestamp":"2026-11-20T17:58:57Z"}',
+    ),
+    "kong": (
+        '{"client_ip":"10.0.0.7","latencies":{"kong":3,"proxy":36,"request":41},"request":{"headers":{"host":"a.example",'
+        '"user-agent":"curl/8.5.0","x-tag":["a","b"]},"method":"GET","querystring":{"b":"c"},"size":96,"uri":"/a?b=c",'
+        '"url":"http://a.example:8000/a?b=c"},"response":{"headers":{},"size":1212,"status":200},"route":{"name":"r"},'
+        '"started_at":1795197536104,"upstream_uri":"/a?b=c"}',
+        '{"client_ip":"10.0.0.7","consumer":{"username":"joe"},"latencies":{"kong":1,"proxy":-1,"request":1},"request":'
+        '{"headers":{"host":"a.example","user-agent":["curl/8.5.0","x"]},"method":"GET","size":"96","uri":"/x"},'
+        '"response":{"size":"0","status":499},"started_at":1795197536204}',
+    ),
+    "cloudflare": (
+        '{"ClientIP":"10.0.0.7","ClientRequestBytes":812,"ClientRequestHost":"a.example","ClientRequestMethod":"GET",'
+        '"ClientRequestProtocol":"HTTP/2","ClientRequestReferer":"","ClientRequestURI":"/a?b=c","ClientRequestUserAgent":'
+        '"curl/8.5.0","EdgeEndTimestamp":1795197536146000000,"EdgeResponseBodyBytes":900,"EdgeResponseBytes":1212,'
+        '"EdgeResponseStatus":200,"EdgeStartTimestamp":1795197536104000000,"EdgeTimeToFirstByteMs":41}',
+        '{"ClientIP":"::1","ClientRequestHost":"a.example","ClientRequestMethod":"GET","ClientRequestURI":"/x",'
+        '"EdgeResponseBytes":12,"EdgeResponseStatus":404,"EdgeStartTimestamp":"2026-11-20T17:58:56Z",'
+        '"EdgeTimeToFirstByteMs":7}',
+        '{"ClientRequestMethod":"GET","ClientRequestURI":"/x","EdgeResponseStatus":0,"EdgeStartTimestamp":1795197536}',
+    ),
+    "azure-gateway": (
+        '{"timeStamp":"2026-11-20T17:58:56+00:00","category":"ApplicationGatewayAccessLog","listenerName":"l",'
+        '"properties":{"instanceId":"i_1","clientIP":"10.0.0.7","clientPort":4711,"httpMethod":"GET",'
+        '"originalRequestUriWithArgs":"\\/a?b=c","requestUri":"\\/c","requestQuery":"d=e","userAgent":"curl\\/8.5.0",'
+        '"httpStatus":200,"httpVersion":"HTTP\\/1.1","receivedBytes":96,"sentBytes":1212,"timeTaken":0.041,'
+        '"serverResponseLatency":"0.036","originalHost":"a.example","host":"b.example"}}',
+        '{"time":"2026-11-20T17:58:56.5Z","properties":{"clientIP":"10.0.0.7","httpMethod":"GET","httpStatus":404,'
+        '"originalRequestUriWithArgs":"/x","sentBytes":0,"timeTaken":2,"host":"b.example"}}',
+    ),
+    "azure-front-door": (
+        '{"time":"2026-11-20T17:58:56.1042213Z","category":"FrontDoorAccessLog","properties":{"trackingReference":"0z",'
+        '"httpMethod":"GET","httpVersion":"2.0.0.0","requestUri":"https://a.example:443/a?b=c","requestBytes":"96",'
+        '"responseBytes":"1212","userAgent":"curl/8.5.0","clientIp":"10.0.0.7","timeToFirstByte":"0.040","timeTaken":'
+        '"0.041","httpStatusCode":"200","hostName":"a.example"}}',
+        '{"time":"2026-11-20T17:58:57Z","properties":{"httpMethod":"GET","requestUri":"https://a.example:443/x y",'
+        '"responseBytes":"0","clientIp":"10.0.0.7","timeTaken":"30.001","httpStatusCode":"0"}}',
+    ),
+    "ecs": (
+        '{"@timestamp":"2026-11-20T17:58:56.104Z","client":{"ip":"10.0.0.7"},"event":{"duration":41502000,"outcome":'
+        '"success"},"http":{"request":{"bytes":96,"method":"get","referrer":"http://b.example/"},"response":{"body":'
+        '{"bytes":1212},"status_code":200},"version":"1.1"},"url":{"domain":"a.example","original":"/a?b=c","path":"/a",'
+        '"query":"b=c"},"user":{"name":"joe"},"user_agent":{"original":"curl/8.5.0"}}',
+        '{"@timestamp":"2026-11-20T17:58:57Z","event":{"duration":2000000,"end":"2026-11-20T17:58:56.900Z"},"http":'
+        '{"request":{"method":"POST"},"response":{"bytes":12,"status_code":404}},"source":{"ip":["10.0.0.8","10.0.0.9"]},'
+        '"url":{"path":"/x","query":"y=z"}}',
+        '{"@timestamp":"2026-11-20T17:58:58Z","http":{"request":{"method":"GET"},"response":{"status_code":"200"}},'
+        '"url":{"original":"https://a.example/a?b=c"}}',
+    ),
+    "ecs-dotted": (
+        '{"@timestamp":"2026-11-20T17:58:56.104Z","log.level":"info","client.ip":"10.0.0.7","event.duration":41502000,'
+        '"http.request.method":"GET","http.response.status_code":200,"http.response.body.bytes":1212,"url.path":"/a",'
+        '"url.query":"b=c","url.domain":"a.example","user_agent.original":"curl/8.5.0"}',
+    ),
     "cloudfront": (
         "2024-03-12\t15:22:28\tCDG50-P2\t703\t10.0.0.7\tGET\td1.cloudfront.net\t/a\t400\t-\tcurl/8.5.0\tq=42\t-\tError"
         "\t375W==\ta.example\thttps\t62\t0.113\t-\tTLSv1.3\tTLS_AES\tError\tHTTP/2.0\t-\t-\t51754\t0.113\tError"

@@ -44,6 +44,10 @@ def test_durations_without_a_known_unit_are_in_no_latency() -> None:
     assert "latency holds the whole" not in said(unknown)
 
 
+def test_a_log_with_the_time_to_the_first_byte_alone_has_response_times() -> None:
+    assert said(BY_NAME["cloudflare"]) == "latency holds the time to the first byte: the log has no whole response time"
+
+
 def test_stamps_of_whole_seconds_are_said_with_what_its_server_could_log() -> None:
     assert "log $msec for better ones" in said(fine=1.0, server="nginx")
     assert "%{usec_frac}t" in said(fine=1.0, server="apache")

@@ -24,6 +24,7 @@ from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.json_writers import JSON_FORMATS
 from support.format_samples import SAMPLES
 
 COMBINED = '10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a?b=c HTTP/1.1" 200 17 "-" "curl/8.5.0"'
@@ -123,6 +124,16 @@ def test_apache_times_of_the_begin_and_end_may_be_written_with_colons(tmp_path: 
 def test_a_log_that_is_not_in_the_named_format_is_an_error(tmp_path: Path, format: str) -> None:
     with pytest.raises(LogreplayError, match=rf"-f {format}: no line of the sample is {format.upper()} .*leave out -f"):
         converted(tmp_path, *[COMBINED] * 5, format=format)
+
+
+@pytest.mark.parametrize("name", [format.name for format in JSON_FORMATS])
+def test_among_lines_of_one_writer_those_of_another_and_odd_ones_cost_no_line(tmp_path: Path, name: str) -> None:
+    good, other = SAMPLES[name][0], SAMPLES["caddy" if name != "caddy" else "kong"][0]
+    odd = [good.replace("200", "99999"), good[:-1], '{"request":1,"http":"x","properties":[]}', "[]", "garbage"]
+    report, table = converted(tmp_path, *[good] * 20, *odd, *[other] * 20)
+    assert table["url"].str.starts_with("/a").all()
+    assert report.reasons.total() == len(odd)
+    assert report.converted == 40
 
 
 CADDY = SAMPLES["caddy"][0]

@@ -7,15 +7,16 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.source import text_lines
-from logreplay.parsers.formats.named_values import as_text, json_format, json_from_sample, load
+from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.json_writers import JSON_FORMATS
+from logreplay.parsers.formats.named_values import as_text, json_from_sample, load
 from support.format_samples import SAMPLES
 
 TEXTS = st.text(st.characters(min_codepoint=0, max_codepoint=255))
-FAMILIES = ("caddy", "traefik", "envoy-json")
+CADDY = JSON_FORMATS[0]
 NGINX = '{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"request_time":0.061}'
 
 
@@ -100,21 +101,11 @@ def test_every_text_can_be_written_out(value: str) -> None:
     text.encode()
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_blocks_and_single_lines_are_read_alike(name: str) -> None:
-    layout, lines = json_format(name).layout, pl.Series(SAMPLES[name])
-    fast = layout.split(lines)
-    clean = fast["url"].is_not_null()
-    assert clean.any()
-    slow = layout.split_carefully(lines.filter(clean), 0)
-    assert_frame_equal(fast.filter(clean), slow.select(fast.columns))
-
-
 @settings(max_examples=60)
 @given(st.lists(TEXTS | st.sampled_from([*SAMPLES["caddy"], "{}", "[]", '{"ts":[', '{"request":1}', '{"request":{}}'])))
 def test_there_are_as_many_rows_as_lines_and_garbage_is_null(texts: list[str]) -> None:
     texts = [text.replace("\n", "") for text in texts]
-    layout, lines = json_format("caddy").layout, pl.Series(texts, dtype=pl.String)
+    layout, lines = CADDY.layout, pl.Series(texts, dtype=pl.String)
     for answer in (layout.split(lines), layout.split_carefully(lines, 0)):
         assert answer.height == len(texts)
         urls = zip(texts, answer["url"], strict=True)
@@ -123,7 +114,7 @@ def test_there_are_as_many_rows_as_lines_and_garbage_is_null(texts: list[str]) -
 
 def test_a_line_that_is_no_json_leaves_the_others_of_its_block_as_they_are() -> None:
     good = SAMPLES["caddy"][0]
-    parsed = parse(pl.Series([good, "{nonsense}", good]), [json_format("caddy")])
+    parsed = parse(pl.Series([good, "{nonsense}", good]), [CADDY])
     assert parsed.rows["url"].to_list() == ["/a?b=c", "/a?b=c"]
     assert [(refusal.line, refusal.reason) for refusal in parsed.refusals] == [(1, "layout")]
 
@@ -153,6 +144,39 @@ def test_messages_of_another_kind_do_not_hide_the_requests() -> None:
     format = json_from_sample([*messages, '{"status":200,"path":"/a","verb":"GET"}'])
     assert format is not None
     assert format.layout.fields == {"rc", "url", "op"}
+
+
+def rows(format: Format, *lines: str) -> pl.DataFrame:
+    return parse(pl.Series(lines), [format]).rows
+
+
+def test_a_query_is_not_appended_to_an_address_that_has_it() -> None:
+    line = '{"status":200,"method":"GET","request_uri":"/a?b=c","args":"b=c","ua":"%s"}'
+    format = json_from_sample([line % "x"])
+    assert format is not None
+    assert rows(format, line % "x", line % "ä")["url"].to_list() == ["/a?b=c"] * 2
+
+
+AWS = (
+    '{"requestId":"5f2a","ip":"10.0.0.7","requestTime":"20/Nov/2026:17:58:56 +0000","httpMethod":"GET","status":"200",'
+    '"protocol":"HTTP/1.1","responseLength":"1212","responseLatency":"41","resourcePath":"/a/{id}"%s}'
+)
+
+
+def test_logs_of_aws_api_gateway_are_read() -> None:
+    format = json_from_sample([AWS % ',"path":"/a/7"'])
+    assert format is not None
+    row = rows(format, AWS % ',"path":"/a/7"').row(0, named=True)
+    assert (row["url"], row["op"], row["rc"], row["bytes"]) == ("/a/7", "GET", 200, 1212)
+    assert (row["us"], row["back"], row["latency"]) == (1_795_197_536_000_000, 0, pytest.approx(0.041))
+    assert (format.named, format.note) == (frozenset({"total"}), "")
+
+
+def test_patterns_of_paths_are_read_with_a_note() -> None:
+    format = json_from_sample([AWS % ""])
+    assert format is not None
+    assert "$context.path" in format.note
+    assert rows(format, AWS % "")["url"].to_list() == ["/a/{id}"]
 
 
 @pytest.mark.parametrize("lines", [[], ["garbage"], ["{}"], ['{"status":200}'], ['{"request":{"a":1}}'], ["[1]"]])
