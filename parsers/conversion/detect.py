@@ -45,6 +45,8 @@ _MARKS: Final = {
 GOOD: Final = 0.9
 """Share below which prefixes and layouts of the log's own are tried."""
 
+_MOST_WRITERS: Final = 8
+"""Number of writers of JSON, or of LTSV, that are looked for: the format of each is tried on many lines."""
 FEW: Final = 0.02
 """Smallest share of lines for which a further format is tried."""
 
@@ -401,7 +403,10 @@ def _by_names(lines: Sequence[str], wanted: str = "auto") -> list[Format]:
     for make in (make for name, make in makers.items() if wanted in ("auto", name)):
         rest, mixed = unknown, len(unknown) < len(lines)
         # beside other writers, lines without a status are mostly messages of these
-        while rest and (format := make(rest)) and (not mixed or "rc" in format.layout.fields):
+        for _ in range(_MOST_WRITERS):
+            format = make(rest)
+            if not format or (mixed and "rc" not in format.layout.fields):
+                break
             found.append(format)
             rest, mixed = of_other_writers(format, rest), True
     return found

@@ -150,6 +150,14 @@ def test_the_lines_of_two_writers_in_one_log_keep_the_values_of_each(
     assert Counter(rows.select("op", "url", "rc", "latency").iter_rows()) == requests
 
 
+def test_a_log_with_other_names_in_each_line_does_not_take_minutes() -> None:
+    """As many formats as lines were tried, each on all lines."""
+    times, urls = ("time", "ts", "timestamp", "@timestamp"), ("url", "uri", "path", "request_uri")
+    names = [(time, url, status) for time in times for url in urls for status in ("status", "status_code")]
+    lines = [{time: "2026-11-20T18:58:56Z", url: "/a", status: 200} for time, url, status in names[:1] * 100 + names]
+    assert len(detect(["".join(json.dumps(line) + "\n" for line in lines).encode()], "log").formats) == 8
+
+
 def test_logs_of_one_layout_tell_the_unit_of_their_durations_together() -> None:
     idle, busy = (JSON.replace(b'"took_ms":1', b'"duration":%d' % took) for took in (1, 250_000))
     other = JSON.replace(b'"took_ms":1', b'"request_time":0.25')
