@@ -42,9 +42,9 @@ def convert(logs: tuple[str, ...], output: str | None, as_json: bool, quiet: boo
     logreplay detects the format of each log from its content. Names for -f: combined, common, vhost_combined,
     combinedio, nginx-main, nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us
     (with %D), apache-combined-s-us (with %T/%D), json, ltsv, w3c, cloudfront, caddy, traefik, traefik-clf, envoy,
-    envoy-json, kong, haproxy, aws-alb, aws-elb, aws-s3, google-cloud, cloudflare, azure-gateway, azure-front-door, ecs,
-    atlassian, bitbucket, pias, urls; docs/formats.md has all. Captured requests: har, gor, mitmproxy, envoy-tap, warc,
-    vegeta; their bodies go to NAME.bodies.zst beside the CSV.
+    envoy-json, istio, kong, haproxy, aws-alb, aws-elb, aws-s3, google-cloud, cloudflare, azure-gateway,
+    azure-front-door, ecs, atlassian, bitbucket, pias, urls; docs/formats.md has all. Captured requests: har, gor,
+    mitmproxy, envoy-tap, warc, vegeta; their bodies go to NAME.bodies.zst beside the CSV.
 
     \b
     Examples:

@@ -55,6 +55,21 @@ _PATHS: Final[dict[str, dict[str, str]]] = {
         "agent": "user-agent",
         "request_bytes": "bytes_received",
     },
+    "istio": {
+        "time": "start_time",
+        "op": "method",
+        "url": "path",
+        "protocol": "protocol",
+        "rc": "response_code",
+        "bytes": "bytes_sent",
+        "total": "duration",
+        "first": "upstream_service_time",
+        "client": "x_forwarded_for",
+        "host": "authority",
+        "agent": "user_agent",
+        "request_bytes": "bytes_received",
+        "mark": "response_flags",  # its other names are anybody's, whose durations may have another unit
+    },
     "google-cloud": {
         "time": "timestamp",
         "op": "httpRequest.requestMethod",
@@ -165,6 +180,12 @@ _ABOUT: Final[dict[str, dict[str, Any]]] = {
         "first_unit": 1e-3,
         "source": "https://gateway.envoyproxy.io/docs/tasks/observability/proxy-accesslog/",
     },
+    "istio": {
+        "stamp": Stamp("any", "start", zone="UTC"),
+        "total_unit": 1e-3,
+        "first_unit": 1e-3,
+        "source": "https://istio.io/latest/docs/tasks/observability/logs/access-log/",
+    },
     "google-cloud": {
         "stamp": Stamp("any", "start", zone="UTC"),
         "total_unit": None,
@@ -215,7 +236,8 @@ JSON_FORMATS: Final = tuple(map(_format, _PATHS))
 """The formats of known writers."""
 
 _MARKS: Final = [
-    [[path for slot, path in _keys(name) if slot == needed] for needed in sorted(NEEDED)] for name in _PATHS
+    [[path for slot, path in _keys(name) if slot == needed] for needed in sorted(NEEDED & paths.keys())]
+    for name, paths in _PATHS.items()
 ]
 """Paths of the values without which a line is not a request of its writer, by value and writer."""
 

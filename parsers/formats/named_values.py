@@ -52,8 +52,8 @@ _ABSOLUTE: Final = r"^https?://(?P<host>[A-Za-z0-9.:_-]+)(?P<url>/[!$-\[\]-~]*)$
 """An absolute URI whose parts need no decoding."""
 _NO_ESCAPES: Final = r"[ -~--[\\]]*"
 """Printable ASCII without the escapes of a log."""
-NEEDED: Final = frozenset({"op", "url", "rc", "time"})
-"""Raw fields without which no line is clean."""
+NEEDED: Final = frozenset({"op", "url", "rc", "time", "mark"})
+"""Raw fields without which no line is clean; ``mark``: a value that only one writer of these names has."""
 
 _LONGEST: Final = 1 << 16
 """Bytes of a line that is split as part of a block: Polars takes quadratic time for a key that an object repeats."""
@@ -86,7 +86,7 @@ class NamedValues:
             if found.get(name) is None:
                 found[name] = as_text(dig(record, path))
         request = found.get("request") if "request" in found else found.get("url")
-        return {} if request is None else {**found, "rc": found.get("rc") or ""}
+        return {} if request is None or found.get("mark", "") is None else {**found, "rc": found.get("rc") or ""}
 
     def record(self, line: str) -> Mapping[str, Any] | None:
         """The values of a line by their names; None if it has none."""

@@ -101,6 +101,14 @@ SAMPLES: Final[dict[str, tuple[str, ...]]] = {
         '"HTTP/2","response_code":200,"start_time":"2026-01-24T01:35:00.000Z","user-agent":"x","x-envoy-origin-path":'
         '"/a","x-envoy-upstream-service-time":null,"x-forwarded-for":"10.0.0.7"}',
     ),
+    "istio": (
+        '{"authority":"a.example","bytes_received":96,"bytes_sent":1212,"connection_termination_details":null,"duration":41,'
+        '"method":"GET","path":"/a?b=c","protocol":"HTTP/1.1","response_code":200,"response_flags":"-","start_time":'
+        '"2026-11-20T17:58:56.104Z","upstream_service_time":"36","user_agent":"curl/8.5.0","x_forwarded_for":null}',
+        '{"authority":"a.example","bytes_received":0,"bytes_sent":0,"duration":7,"method":"GET","path":"/x","protocol":'
+        '"HTTP/2","response_code":503,"response_flags":"UH","start_time":"2026-11-20T17:58:57.5Z",'
+        '"upstream_service_time":null,"user_agent":"a \\"b\\"","x_forwarded_for":"10.0.0.7"}',
+    ),
     "google-cloud": (
         '{"httpRequest":{"latency":"0.041502s","protocol":"HTTP/2","referer":"https://a.example/","remoteIp":"10.0.0.7",'
         '"requestMethod":"GET","requestSize":"96","requestUrl":"https://a.example/a?b=c","responseSize":"1212","status":'
