@@ -266,8 +266,8 @@ def _drawn(call: PlanCall, part: _Part, folder: Path) -> pl.DataFrame:
     unsent = 1 - sent.height / max(rows.height, 1)
     if unsent > LIMIT:
         raise LogreplayError(
-            f"{100 * unsent:.0f} % of its requests have methods that are not sent; send them with --methods "
-            "if they may change data on the target"
+            f"{100 * unsent:.0f} % of its requests have methods that are not sent; send them with --methods; "
+            "these may change data on the target"
         )
     shares = part.shares / (1 - unsent)  # as many as planned for, as if the others cost the same
     drawn = proving.share_of(sent, part.begin, shares, part.times, call.find.request_rules.seed)

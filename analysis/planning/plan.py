@@ -228,8 +228,8 @@ def check_mix(mix: MixChange, sent: str) -> None:
         methods = ",".join(mix.methods)
         raise NoAnswer(
             f"{100 * mix.unsent:.0f} % of the requests of the busiest hour are {methods}, which {sent} leaves out: "
-            f"their cost is unknown; search with --methods GET,HEAD,{methods} if "
-            "they may change data on the target"
+            f"their cost is unknown; search with --methods GET,HEAD,{methods}; these "
+            "may change data on the target"
         )
     if mix.share > LIMIT:
         raise NoAnswer(

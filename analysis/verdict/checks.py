@@ -13,8 +13,8 @@ class Check:
 
     Attributes:
         name: name of the condition.
-        state: ``passed``, ``failed``, ``unjudged`` where the figures do not tell, or ``skipped`` where they break no
-            condition, since none was set, but do not tell anything good either.
+        state: ``passed``, ``failed``, ``unjudged`` where the figures do not tell, or ``skipped`` where no
+            condition was set or the measurement has no answer.
         text: the figures behind it.
     """
 
