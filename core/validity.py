@@ -94,7 +94,8 @@ def sent_late(
         of: names the run: `` of the candidate``.
         fate: participle for what becomes of these percentiles.
     """
-    names = listed([f"{show(lag)} to {percentile(p)}" for p, lag in added.items()])
+    most = f"up to {show(longest)}"  # to one that only the queue behind late requests may lengthen
+    names = listed([f"{show(lag) if 1e6 * lag > LAG_US else most} to {percentile(p)}" for p, lag in added.items()])
     late = f"requests{of} were sent late, by up to {show(longest)}"
     return f"{late}: the lag adds {names}, which {'is' if len(added) == 1 else 'are'} {fate}"
 

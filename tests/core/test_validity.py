@@ -81,6 +81,8 @@ def test_more_lag_than_a_percentile_bears_may_be_as_rare_as_a_tenth_of_what_is_a
 def test_a_finding_names_the_percentiles_and_the_lag_in_each() -> None:
     said = sent_late({0.5: 0.008}, 0.3, lambda seconds: f"{1000 * seconds:g} ms")
     assert said == "requests were sent late, by up to 300 ms: the lag adds 8 ms to p50, which is left out"
+    queue = sent_late({0.9: 0.02, 0.99: 0.0}, 0.3, lambda seconds: f"{1000 * seconds:g} ms")
+    assert queue.endswith("the lag adds 20 ms to p90 and up to 300 ms to p99, which are left out")
     more = sent_late({0.5: 8, 0.999: 9}, 9, "{:g} s".format, of=" of A", fate="not compared")
     assert more == (
         "requests of A were sent late, by up to 9 s: the lag adds 8 s to p50 and 9 s to p99.9, which are not compared"
