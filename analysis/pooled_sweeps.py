@@ -183,13 +183,13 @@ def _notes(found: Sequence[Analysis]) -> Iterator[str]:
 
 
 def _never_exceeded(found: Sequence[Analysis], within: float) -> Iterator[str]:
-    """That no response of the runs can exceed a bound, seconds, as their time-outs are shorter."""
+    """That no request of the runs, once sent, can exceed a bound, seconds, as their time-outs are shorter."""
     timeouts = [_told(each).get("timeout") for each in found]
     known = [each for each in timeouts if isinstance(each, int | float)]
     if known and within > (timeout := max(known)):
         yield (
-            f"the bound of {within:g} s is longer than --timeout {timeout:g} s of the run, so no response can exceed "
-            f"it; a bare number means seconds: write {within:g}ms for milliseconds"
+            f"the bound of {within:g} s is longer than --timeout {timeout:g} s of the run, which ends a request that "
+            f"takes so long once it is sent; a bare number means seconds: write {within:g}ms for milliseconds"
         )
 
 

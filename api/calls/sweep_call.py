@@ -88,7 +88,8 @@ class SweepCall(CallOfOneTarget):
         levels = [f"{level:g}" for level in self.levels]
         without = [mix.left_out for mix in self.mixes]
         shown = levels if len(levels) <= _SHOWN_LEVELS else [*levels[: _SHOWN_LEVELS - 2], "...", levels[-1]]
-        unit, again = " users" if self.vusers else "/s", f", {self.repeat} times" if self.repeat > 1 else ""
+        unit = (" user" if levels == ["1"] else " users") if self.vusers else "/s"
+        again = f", {self.repeat} times" if self.repeat > 1 else ""
         course = self.course
         lengths = [step.seconds + course.settle for step in course.steps()]
         seconds = course.warm_up + sum(lengths) + len(lengths) - 1  # a step begins a second after the last one

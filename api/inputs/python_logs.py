@@ -251,8 +251,9 @@ def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
     if "url" not in table.columns:
         have = ", ".join(table.columns[:8]) or "none"
         raise UsageError(f"{name}: there is no column url (columns: {have}); give the request targets this name")
-    if "method" in table.columns and "op" not in table.columns:  # else each would be sent as GET
-        raise UsageError(f"{name}: column method: methods are read from the column op; give it this name")
+    other = next((column for column in table.columns if column.lower() in ("method", "op")), "")
+    if other and "op" not in table.columns:  # else each would be sent as GET
+        raise UsageError(f"{name}: column {other}: methods are read from the column op; give it this name")
     if REF in table.columns and table[REF].null_count() < table.height:
         raise LogError(
             f"{name}: column {REF} points into a file beside a CSV, which a table does not know; give the path of the "

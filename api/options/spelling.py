@@ -18,7 +18,7 @@ from logreplay.options.table import options_of
 
 T = TypeVar("T")
 _OPTION: Final = re.compile(
-    r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+(?:,[^\s,;)]+)*))?"
+    r"(?<![\w/-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+(?:,[^\s,;)]+)*))?"
 )
 _NO: Final = "no-"
 _ALIKE: Final = 0.8

@@ -34,6 +34,8 @@ def notes(
     report = intake.account.report
     formats = [format for reading in intake.readings for format in reading.formats]
     fields = intake.fields.union(*(format.layout.fields for format in formats))
+    if intake.untimed and intake.untimed >= report.converted + report.filtered:
+        fields -= {"total", "first"}
     if not time_unit:
         told = (*(format.note for format in formats), *(reading.note for reading in intake.readings))
         found += filter(None, dict.fromkeys(told))
@@ -57,7 +59,7 @@ def notes(
         found.append("latency holds the time to the first byte: the log has no whole response time")
     if intake.untimed and {"total", "first"} & fields:
         found.append(
-            f"{number_of(intake.untimed, 'request has', 'requests have')} no response time: their latency is 0"
+            f"{number_of(intake.untimed, 'request has', 'requests have')} no response time in the log: latency is 0"
         )
     if report.converted and fields and time_unit and not {"total", "first"} & fields:
         found.append(f"--time-unit {time_unit} had no effect: the log has no response times")

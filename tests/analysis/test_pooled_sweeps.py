@@ -202,7 +202,7 @@ def test_a_bound_above_the_time_out_is_named(tmp_path: Path) -> None:
     """p99=300, meant as milliseconds, was taken as 300 s without a word."""
     sweep = run(tmp_path / "a", 1, options={"rates": RATES, "timeout": 30.0})
     (told,) = logreplay.capacity(sweep, demand=1000, p90=300).notes
-    assert told.startswith("the bound of 300 s is longer than timeout=30 s of the run, so no response can exceed it;")
+    assert told.startswith("the bound of 300 s is longer than timeout=30 s of the run, which ends a request that takes")
     assert told.endswith("write 300ms for milliseconds")
     assert not logreplay.capacity(sweep, demand=1000, p90=30).notes
 

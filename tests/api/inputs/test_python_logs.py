@@ -242,6 +242,7 @@ def test_an_open_file_is_refused_as_a_log(tmp_path: Path) -> None:
     [
         (pl.DataFrame({"path": ["/a"]}), r"there is no column url \(columns: path\)"),
         (pl.DataFrame({"url": ["/a"], "method": ["POST"]}), "column method: methods are read from the column op"),
+        (pl.DataFrame({"url": ["/a"], "Method": ["POST"]}), "column Method: methods are read from the column op"),
         (7, "a log of type int: expected a path"),
         (b"access.log", "request 0: expected logreplay.Request, got int"),
         (pl.DataFrame({"url": ["/a", None]}), "row 1, column url: the value is missing"),

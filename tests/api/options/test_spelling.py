@@ -38,6 +38,7 @@ from logreplay.replay.requests.hook import Planned
         ("logreplay convert reads files", "logreplay convert reads files"),
         ("logreplay convert 'a b.log' -f FORMAT; x", "logreplay.convert('a b.log', format=FORMAT); x"),
         ("choose another with -o", "choose another with output="),
+        ("route /a/--tps/5 is slower", "route /a/--tps/5 is slower"),
         ("--dry-run and --verbose stay, like x--tps and a-o", "--dry-run and --verbose stay, like x--tps and a-o"),
     ],
 )  # fmt: skip

@@ -37,6 +37,11 @@ def test_of_a_log_without_response_times_this_is_said() -> None:
     assert "no response times" not in said(TIMED)
 
 
+def test_a_log_whose_requests_all_lack_their_response_time_has_none() -> None:
+    assert "the log has no response times" in said(TIMED, untimed=100)
+    assert "1 request has no response time in the log: latency is 0" in said(TIMED, untimed=1)
+
+
 def test_durations_without_a_known_unit_are_in_no_latency() -> None:
     unknown = replace(TIMED, total_unit=UNKNOWN)
     assert "latency holds the whole" in said(TIMED)
@@ -119,7 +124,7 @@ def test_requests_without_a_response_time_are_counted(
     lines = [with_time.format_map({**PLAIN, "took": "0.000"})] * many + [without.format_map(PLAIN)] * few
     (tmp_path / "log").write_text("\n".join(lines) + "\n")
     notes = convert([tmp_path / "log"], tmp_path / "out.csv").notes
-    assert f"{few} requests have no response time: their latency is 0" in notes
+    assert f"{few} requests have no response time in the log: latency is 0" in notes
 
 
 @pytest.mark.parametrize(
