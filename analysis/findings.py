@@ -125,7 +125,7 @@ def _late(requests: RequestArrays, verdict: SaturationVerdict) -> Iterator[dict[
         late += [(label, int(step.lag.max()))] if reached else []
     if late:
         labels, lags = zip(*late, strict=True)
-        at = f"at {_rates(verdict.steps.filter(pl.col('step').is_in(labels)))} " if len(verdict.steps) > 1 else ""
+        at = f"at {_rates(verdict.steps.filter(pl.col('step').is_in(labels)))}, " if len(verdict.steps) > 1 else ""
         text = sent_late(dict(sorted(added.items())), max(lags) / SECOND, show)
         text = f"{at}{text}; stop other processes, and repeat the run"
         yield {"code": "lag", "severity": "warning", "text": text}

@@ -221,7 +221,7 @@ def gives_way(command: str) -> Mapping[str, Set[str]]:
     pairs += product({*alone} - {*load}, ("workers>1", "cluster"))
     pairs += [
         *permutations(("target", "demo_target")),
-        *permutations(("rates", "vusers")),
+        *(permutations(("rates", "vusers")) if command == "sweep" else ()),
         *permutations(("as_json", "output=-")),
     ]
     return {one: {other for first, other in pairs if first == one} for one, _ in pairs}

@@ -32,7 +32,7 @@ def test_of_the_verdicts_on_simulated_systems_96_percent_are_right_and_none_is_i
         ("pool, 0.3 s, 500", "which came after 302 ms: a time-out in the target, as of a connection pool or a queue"),
         ("outage, 6 s of 502", "the target had an outage: 6 s of 502 at 00:0"),
         ("batch job, then the limit", "the target fell behind or failed at "),
-        ("generator hiccups", "and figures that the lag reaches are left out"),
+        ("generator hiccups", "requests were sent late, by up to 300 ms: the lag adds 8.14 ms to p75"),
         ("slow generator", "replay machine limited at "),
     ],
 )
