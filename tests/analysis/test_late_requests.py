@@ -129,7 +129,7 @@ def test_the_table_and_the_report_of_a_sweep_show_lag_in_their_cells(tmp_path: P
     summary, steps = write_folder(tmp_path / "results.csv", tmp_path)
     first, second = step_rows(steps)
     assert (first[4:9], second[4:9]) == (("lag", "5 ms", "5 ms", "5 ms", "lag"), ("5 ms",) * 5)
-    assert [each["text"][:45] for each in summary["findings"] if each["code"] == "lag"] == [
+    assert [each["text"][:46] for each in summary["findings"] if each["code"] == "lag"] == [
         "at 100/s, requests were sent late, by up to 2 "
     ]
     page = (tmp_path / "report.html").read_text()
