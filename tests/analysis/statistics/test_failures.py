@@ -1,9 +1,13 @@
 """A base of constant failures is no overload, and what is above it is."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from logreplay.analysis.statistics.failures import Series, fails_at_any_rate, fails_more, share_of
+from logreplay.analysis.statistics.failures import Series, expected_hits, fails_at_any_rate, fails_more, share_of
 from logreplay.analysis.statistics.quantiles import Floats
 
 
@@ -56,3 +60,17 @@ def test_too_many_failures_at_any_rate_are_told_from_those_that_begin_at_some_ra
 def test_one_rate_shows_nothing_of_others() -> None:
     failed = np.full(8, 50)
     assert not fails_at_any_rate(np.array([100.0, 100.0]), [(2 * failed, failed)] * 2, 0.01)
+
+
+@given(st.integers(1, 1000), st.floats(0.5, 4))
+def test_at_both_ends_of_the_interval_of_rare_hits_their_likelihood_ratio_is_the_quantile(hits: int, z: float) -> None:
+    low, high = expected_hits(hits, z)
+    assert low < hits < high
+    for end in (low, high):
+        assert 2 * (hits * math.log(hits / end) - hits + end) == pytest.approx(z * z, rel=1e-3, abs=1e-6)
+
+
+def test_without_a_hit_the_interval_begins_at_none() -> None:
+    low, high = expected_hits(0, 1.96)
+    assert low == 0
+    assert high == pytest.approx(1.96**2 / 2)

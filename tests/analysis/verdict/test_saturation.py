@@ -423,3 +423,10 @@ def test_a_route_that_answers_next_to_nothing_in_overload_puts_saturation_under_
     assert found.rate == pytest.approx(170)
     assert found.low == pytest.approx(100)
     assert found.high == pytest.approx(400)
+
+
+def test_the_rate_of_a_route_that_saturates_alone_is_what_it_answers_over_its_share() -> None:
+    rates = [100.0, 200.0, 300.0, 400.0, 500.0]
+    steps = table(*(step(rate) for rate in rates)).with_columns(step=pl.int_range(5, dtype=pl.Int64))
+    found = judge(steps, (), balance_of(slow=(300.0, 25.0))).saturation
+    assert found.rate == pytest.approx(250)
