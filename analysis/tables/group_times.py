@@ -98,7 +98,7 @@ class GroupTimes:
         times, without_lag = self.judged.quantile(p), self.without_lag.quantile(p)
         reached = self._reached(p, times, without_lag, self.judged.counts)
         added = np.full(len(times), np.nan)
-        added[reached] = (times - without_lag)[reached]
+        added[reached] = times[reached] - without_lag[reached]  # others may be those of failures, infinite
         return added
 
     def _reached(self, p: float | Floats, times: Floats, without_lag: Floats, counts: Ints) -> Bools:

@@ -102,6 +102,18 @@ def test_the_summary_of_a_run_says_up_to_which_share_its_times_are_valid_and_why
     }  # fmt: skip
 
 
+def test_lag_below_percentiles_that_fall_on_failures_is_told_of_the_others(tmp_path: Path) -> None:
+    """The difference of two times that are infinite made the analysis fail."""
+    failed = pl.col("seq") % 50 == 7
+    rows = run().with_columns(
+        rc=pl.when(failed).then(0).otherwise("rc"), error=pl.when(failed).then(pl.lit("timeout")).otherwise("error")
+    )
+    summary = analysed(rows, tmp_path).summary
+    assert (summary["response_s"]["p95"], summary["response_s"]["p99"]) == (None, None)
+    (finding,) = (each["text"] for each in summary["findings"] if each["code"] == "lag")
+    assert finding.startswith("requests were sent late, by up to 2 s: the lag adds 2 s to p95, which is left out")
+
+
 def test_lag_in_the_median_leaves_p99_in_all_tables(tmp_path: Path) -> None:
     """Of 10 to 20 ms, 90 % of the requests were 8 ms late, and 2 % took 520 ms: p95 and p99 were left out, too."""
     place = pl.col("seq")
