@@ -115,9 +115,12 @@ def _late(requests: RequestArrays, verdict: SaturationVerdict) -> Iterator[dict[
     """Finding on steps of which a percentile is not given, because requests were sent late."""
     added: dict[float, float] = {}
     late = []
-    for label, count in (
-        verdict.steps.filter(~pl.col("generator"), pl.col("valid_up_to") < 1).select("step", "scheduled").iter_rows()
-    ):
+    steps = verdict.steps.filter(~pl.col("generator"), pl.col("valid_up_to") < 1).select(
+        "step", "scheduled", "valid_up_to"
+    )
+    for label, count, valid in steps.iter_rows():
+        if valid >= given(count)[-1]:  # the lag reaches none of these
+            continue
         step = requests.of_step(requests.labels.index(label))
         times = GroupTimes.by(step, "step", 1)
         reached = {p: lag for p in given(count) if not math.isnan(lag := times.added(p).item())}

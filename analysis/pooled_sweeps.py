@@ -19,6 +19,7 @@ from logreplay.analysis.verdict.capacity import Capacity, ConfirmedRate, capacit
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_named_once
+from logreplay.core.quantities import in_ms_instead
 
 _SAME: Final = ("target", "log", "rates", "arrivals", "for")
 """Keys of a summary whose values runs of one sweep share, where both have them."""
@@ -189,7 +190,7 @@ def _never_exceeded(found: Sequence[Analysis], within: float) -> Iterator[str]:
     if known and within > (timeout := max(known)):
         yield (
             f"the bound of {within:g} s is longer than --timeout {timeout:g} s of the run, which ends a request that "
-            f"takes so long once it is sent; a bare number means seconds: write {within:g}ms for milliseconds"
+            f"takes so long once it is sent; {in_ms_instead(within)}"
         )
 
 

@@ -87,6 +87,11 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
+def in_ms_instead(seconds: float) -> str:
+    """Say how milliseconds are written, of a duration so long that they may be meant."""
+    return f"a bare number means seconds: write {seconds:g}ms for milliseconds"
+
+
 def pause_of(text: str) -> float:
     """Read a duration, or 0 for none."""
     if _sum_of(text) is None:

@@ -173,9 +173,8 @@ def capacity(
     late, or whose bounded figure the generator's lag reaches, count only if they keep the bound with that lag: a target
     that gets the same requests on time answers none of them later, so such a step never lowers the answer. A percentile
     is never carried at a higher rate than a lower one within the same bound, though its steps show it less exactly.
-    Steps without a backlog of whose requests more than
-    2 % were dropped do not count: they did not reach their rate. Load is taken to be split evenly, without a shared
-    resource behind the machines: measure two machines once to know.
+    Steps without a backlog of whose requests more than 2 % were dropped do not count: they did not reach their rate.
+    Load is taken to be split evenly, without a shared resource behind the machines: measure two machines once to know.
 
     Args:
         steps: step table with evidence, as `logreplay.analysis.analyze.analyse` makes it; of several runs of the same

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from logreplay.calling.callbacks import StopWish
+from logreplay.core.quantities import in_ms_instead
 
 if TYPE_CHECKING:
     from logreplay.calling.mailbox import CallListener
@@ -82,7 +83,7 @@ def warn_of_never(
         if limit > timeout:
             listener.note(
                 f"warning: {option}: {limit:g} s is longer than --timeout {timeout:g} s, so no "
-                f"response can exceed it; a bare number means seconds: write {limit:g}ms for milliseconds"
+                f"response can exceed it; {in_ms_instead(limit)}"
             )
     for option, most in (("--max-in-flight", sender_rules.max_in_flight), ("--vusers", users)):
         for each in conditions:

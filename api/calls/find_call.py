@@ -85,7 +85,7 @@ class FindCall(CallOfOneTarget):
 
     def as_summary(self) -> dict[str, Any]:
         """The options as given, for the summary."""
-        goal = self.goal  # of a rate, too: it refuses missing bounds before the log is read
+        goal = self.goal
         return {
             **{str(bound.statistic): bound.limit for bound in goal.bounds},
             "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial,

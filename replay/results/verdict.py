@@ -1,9 +1,8 @@
 """Judges whether a run is valid. Typed findings: observation, likely cause, remedy.
 
 The thresholds: generator lag is mentioned where a percentile of the response times is left out because of it
-(`logreplay.core.validity`). A run is invalid from a lag of ``p95 >
-max(50 ms, 20 % of the median response time)`` on, when less than 98 % of the schedule was sent, or when every request
-was cancelled before its response.
+(`logreplay.core.validity`). A run is invalid from a lag of ``p95 > max(50 ms, 20 % of the median response time)`` on,
+when less than 98 % of the schedule was sent, or when every request was cancelled before its response.
 """
 
 import re

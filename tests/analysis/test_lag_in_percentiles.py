@@ -1,4 +1,4 @@
-"""A percentile that is given differs by at most 5 ms or a tenth from what it is without the generator's lag."""
+"""The generator's lag changes no percentile that is given by more than 5 ms, or a tenth of it if that is more."""
 
 import heapq
 
@@ -38,7 +38,7 @@ def tolerated(time: Floats | float) -> Floats:
 
 @given(requests)
 def test_a_figure_holds_no_more_lag_than_is_tolerated(each: list[tuple[int, int]]) -> None:
-    """The response time of each request less its lag is what it takes without."""
+    """Without the lag, each response time is shorter by the lag of its request."""
     service, lag = np.array(each).T / 1000
     due = np.arange(len(each)) / 100
     late, prompt = (GroupTimes.by(read(due, some, service), "step", 1) for some in (lag, np.zeros_like(lag)))

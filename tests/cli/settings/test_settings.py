@@ -585,7 +585,7 @@ def words_beside(command: str, keys: set[str]) -> list[str]:
 
 @pytest.fixture
 def checked(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Check a command with lines of a settings file, up to the first request; what it says, without what it takes."""
+    """Checks a command with a settings file, sends nothing, and returns what is refused or left out."""
 
     def check(call: Any, *_: Any) -> None:
         if not isinstance(call, tuple):  # of names of logs

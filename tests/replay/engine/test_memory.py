@@ -81,7 +81,7 @@ def test_an_error_leaves_no_cycle_behind(tmp_path: Path, sender: Kind, failure: 
         async with failing(failure, tmp_path) as (url, path):
             limit = 0.3 if "stall" in path else 5.0
             while True:
-                await fail_often(sender, url, path, BATCH, limit=limit)  # what is made once is made
+                await fail_often(sender, url, path, BATCH, limit=limit)  # makes the objects that stay, such as caches
                 with no_collection():
                     counts = await fail_often(sender, url, path, errors, limit=limit)
                     kept = gc.collect()
