@@ -22,6 +22,7 @@ from logreplay.parsers.formats.format import Format, TextLayout
 from logreplay.parsers.formats.format_spec import defined
 from logreplay.parsers.formats.json_writers import is_of_known_writer
 from logreplay.parsers.formats.named_values import (
+    JsonLayout,
     NamedValues,
     as_text,
     json_from_sample,
@@ -391,8 +392,9 @@ def _best(lines: pl.Series, given: Format | None, wanted: str) -> Detection:
     """The format that fits most lines, then the one that fits most of the rest, and so on."""
     if given is not None:
         return _choose(lines, [given])
-    candidates = [*(FORMATS if wanted == "auto" else ()), *_by_names(lines.to_list(), wanted)]
-    return _choose(lines, candidates)
+    objects = bool(lines.str.contains("{", literal=True).any())  # without one, no format of JSON fits
+    known = [each for each in FORMATS if objects or not isinstance(each.layout, JsonLayout)] if wanted == "auto" else []
+    return _choose(lines, [*known, *_by_names(lines.to_list(), wanted)])
 
 
 def _by_names(lines: Sequence[str], wanted: str = "auto") -> list[Format]:
