@@ -12,7 +12,7 @@ import polars as pl
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.parsers.captures.formats import CAPTURES
-from logreplay.parsers.conversion.parse import BLANK, ParsedBlock, parse
+from logreplay.parsers.conversion.parse import BLANK, ParsedBlock, may_fit, parse
 from logreplay.parsers.conversion.report import TELLING
 from logreplay.parsers.conversion.source import Block, count_lines, text_lines
 from logreplay.parsers.fields.units import UNITS
@@ -420,16 +420,18 @@ def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Detection:
     rest = lines
     for tiers in (0, 1, 9):  # clean lines first, then what fits by a format's rules, at last what it can bear
         rest = rest.gather(_misfits(rest, chosen, tiers))
+        able = [each for each in candidates if each not in chosen and (tiers or may_fit(rest, each))]
         while len(rest):
             best, left = None, rest
-            for format in candidates:
-                if format not in chosen and len(after := rest.gather(_misfits(rest, [format], tiers))) < len(left):
+            for format in able:
+                if len(after := rest.gather(_misfits(rest, [format], tiers))) < len(left):
                     best, left = format, after
                     if not len(left):  # none can do better
                         break
             if best is None or (chosen and len(rest) - len(left) < FEW * len(lines) and len(lines) > 200):
                 break
             chosen.append(best)
+            able.remove(best)
             rest = left
         misfits.append(len(rest) / max(len(lines), 1))
     formats = tuple(chosen) or tuple(candidates[:1])
