@@ -102,14 +102,14 @@ def _is_label(text: str) -> bool:
 def cut_steps(results: Path | None, summary: Mapping[str, Any], labels: tuple[int, ...]) -> Collection[int]:
     """Return the labels of the steps that were cut short: those that the manifest of a sweep does not name.
 
-    Without one, it is the last step of a run in steps, or of a search, that was stopped or killed, by its summary.
+    Without one, it is the last step of a measurement in steps that was stopped or killed, by its summary.
     """
     if results and stem(results).name == "results":
         with suppress(OSError, ValueError, RecursionError, KeyError, TypeError):
             done = json.loads(results.with_name("manifest.json").read_bytes())["done"]
             return {*labels} - {each["index"] for each in done}
     options = summary.get("options")
-    in_steps = isinstance(options, Mapping) and options.get("steps")
+    in_steps = isinstance(options, Mapping) and (options.get("steps") or options.get("rates"))
     return labels[-1:] if summary.get(UNFINISHED) or (summary.get("stopped") and in_steps) else ()
 
 

@@ -104,7 +104,7 @@ def sweep_to(
             findings += [*repeated, *warnings_of_steps(manifest, outcomes), *rule.findings()]
             verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
             addresses = addresses_of(manifest.unfinished(outcomes), manifest.addresses)
-            more = {**verdict, **addresses, **_left_out_routes(call)}
+            more = {"stopped": stopped or None, **verdict, **addresses, **_left_out_routes(call)}
             about = About(
                 str(call.log or BUNDLED),
                 url,
