@@ -21,6 +21,8 @@ _SHOWN: Final = 1 << 16
 """Bytes kept of an object that is too long."""
 _DEEPEST: Final = 200
 """Brackets that may be open; JSON of any program that captures requests needs far fewer."""
+_BETWEEN: Final = b" \t\r\n,[]"
+_ONE_LINE: Final = bytes.maketrans(b"\r\n", b"  ")
 
 Found = tuple[bytes, bool]
 """The bytes of an object, and whether they are all of it: it is not too long, and not cut off."""
@@ -32,6 +34,7 @@ class _Cutter:
 
     name: str
     longest: int
+    others: bool = False
     stack: bytearray = field(default_factory=bytearray)
     over: int = 0
     inside: bool = False
@@ -41,8 +44,8 @@ class _Cutter:
     length: int = 0
 
     def cut(self, data: bytes) -> Iterator[Found]:
-        """Take the next bytes, and yield the objects that end in them."""
-        at, begin = 0, 0
+        """Take the next bytes; yield the objects that end in them, and the text between if ``others`` is set."""
+        at, begin, end = 0, 0, 0
         while at < len(data):
             if self.inside:
                 at = _INSIDE.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
@@ -59,6 +62,7 @@ class _Cutter:
                 case b"{" | b"[":
                     if self.depth is None and found[0] == b"{" and self._is_wanted():
                         self.depth, begin = len(self.stack) + self.over, found.start()
+                        yield from self._other(data[end:begin])
                     if len(self.stack) < _DEEPEST:
                         named = (self.tail + data[max(found.start() - _TAIL, 0) : found.start()])[-_TAIL:]
                         self.stack += b"N" if self._is_list(found[0], named) else found[0]
@@ -71,9 +75,16 @@ class _Cutter:
                         self.stack.pop()
                     if self.depth is not None and len(self.stack) + self.over <= self.depth:
                         yield self.taken(data[begin:at])
+                        end = at
         if self.depth is not None:
             self._hold(data[begin:])
+        else:
+            yield from self._other(data[end:])
         self.tail = (self.tail + data[-_TAIL:])[-_TAIL:]
+
+    def _other(self, data: bytes) -> Iterator[Found]:
+        if self.others and (other := data.strip(_BETWEEN)):
+            yield other, False
 
     def _is_list(self, bracket: bytes, before: bytes) -> bool:
         wanted = self.name and bracket == b"[" and len(self.stack) == 2
@@ -97,12 +108,13 @@ class _Cutter:
         return taken
 
 
-def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[Found]:
+def objects(file: BinaryIO, longest: int, name: str = "", *, others: bool = False) -> Iterator[Found]:
     """Yield the objects of a stream of JSON values, with or without lines between them.
 
-    With a name, those in the list of that name in an object in an object (``entries`` of HAR's ``log``).
+    With a name, those in the list of that name in an object in an object (``entries`` of HAR's ``log``). ``others``:
+    also the text between the objects, as one that is not whole.
     """
-    cutter = _Cutter(name, longest)
+    cutter = _Cutter(name, longest, others)
     rest = b""
     while piece := file.read(_PIECE):
         data = rest + piece
@@ -113,6 +125,12 @@ def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[Found]:
     yield from cutter.cut(rest)
     if cutter.depth is not None:
         yield cutter.taken(b"", ended=False)
+
+
+def object_lines(file: BinaryIO, longest: int) -> Iterator[bytes]:
+    """Yield the objects of JSON arrays, and other text between them, each as one line."""
+    for data, _ in objects(file, longest, others=True):
+        yield data.translate(_ONE_LINE) + b"\n"
 
 
 def records(file: BinaryIO, make: Callable[[bytes], Capture | None], name: str = "") -> Iterator[Record]:

@@ -102,7 +102,9 @@ def notes(
         for name in intake.unsure
     )
     read = report.converted + report.filtered
-    if report.converted and intake.backwards > SCRAMBLED * read:
+    if report.converted and intake.backwards > read / 2 and intake.forwards <= SCRAMBLED * read:
+        found.append("the newest line is the first: the requests are put in the order of their times")
+    elif report.converted and intake.backwards > SCRAMBLED * read:
         report.scrambled = True
         found.append(
             f"of {read:,} requests {intake.backwards:,} are older than some line before them by "

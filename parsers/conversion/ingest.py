@@ -50,7 +50,8 @@ class LogReader:
         untimed: requests without a response time.
         hashed: rows whose line begins with ``#``.
         offsets: different offsets of the stamps from UTC: ``+0530``.
-        backwards: rows that stand more than the longest duration before an earlier one of their file.
+        backwards: rows that start before an earlier one of their file by more than the longest duration.
+        forwards: rows that start after an earlier one by more than that: few, where the newest line is the first.
         fields: raw fields of the layouts of the lines read so far.
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
@@ -72,6 +73,7 @@ class LogReader:
     hashed: int = 0
     offsets: dict[str, None] = field(default_factory=dict)
     backwards: int = 0
+    forwards: int = 0
     fields: set[str] = field(default_factory=set)
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
@@ -179,11 +181,13 @@ class LogReader:
             self.account.refuse(source.name, number, refusal.kind, reason, raw[refusal.line])
         self.account.check_limit()
 
-    def note_order(self, stamps: np.ndarray, longest: int, newest: int) -> int:
-        """Count rows that go back in time; return the newest stamp so far."""
+    def note_order(self, stamps: np.ndarray, longest: int, oldest: int, newest: int) -> tuple[int, int]:
+        """Count rows that go back in time, and those that go on; return the oldest and the newest stamp so far."""
+        dips = np.minimum.accumulate(np.concatenate(([oldest], stamps)))
         peaks = np.maximum.accumulate(np.concatenate(([newest], stamps)))
         self.backwards += int((stamps < peaks[:-1] - longest - 2 * SECOND).sum())
-        return int(peaks[-1])
+        self.forwards += int((stamps > dips[:-1] + longest + 2 * SECOND).sum())
+        return int(dips[-1]), int(peaks[-1])
 
     def note_resolution(self, rows: pl.DataFrame) -> None:
         """Learn from some rows how fine the stamps are."""
@@ -277,7 +281,7 @@ class _Stream:
         self._lines = _Unsettled()
         self._spreader = Spreader()
         self._hour: RepeatedHour | None = None
-        self._newest, self._longest = _UNKNOWN, 0
+        self._oldest, self._newest, self._longest = -_UNKNOWN, _UNKNOWN, 0
         self._open = True
         self.behind = self._first_stamp() if len(intake.sources) > 1 else 0
 
@@ -339,7 +343,7 @@ class _Stream:
     def _observe(self, rows: pl.DataFrame) -> None:
         stamps = rows["us"].to_numpy()
         longest = int((rows["latency"].max() or 0) * SECOND)  # type: ignore[operator, arg-type]
-        self._newest = self._intake.note_order(stamps, longest, self._newest)
+        self._oldest, self._newest = self._intake.note_order(stamps, longest, self._oldest, self._newest)
         self._longest = max(self._longest, longest)
         self._intake.whole_until[self.source.name] = self._newest - self._longest - _UNSURE
         self.behind = int(stamps[-1])

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shlex
 import sys
 import zlib
@@ -18,6 +19,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.files import is_stream
 from logreplay.core.masking import masked
 from logreplay.core.stores import StoredFile, is_address, size_of
+from logreplay.parsers.captures.json_stream import object_lines
 from logreplay.parsers.conversion.compression import (
     MEMORY,
     Decompressed,
@@ -45,6 +47,9 @@ _LOOK: Final = 1 << 16
 _UNPACK: Final = {"xz": "xz -dc", "zstd": "zstd -dc --long=31"}
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
+
+_ARRAY: Final = re.compile(rb"\s*\[\s*(?:\{|\Z)")
+"""The first bytes of an array of JSON objects, as tools of clouds write one; each object is read as a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +219,7 @@ class BlockSource:
             )
         self._mark = len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0
         self.compression = compression_of(head[self._mark :])
+        self._is_array = bool(_ARRAY.match(head, self._mark))
         self._begin(head)
         self._pushed = self._looked_at = b""
         self.read, self.block = 0, BLOCK
@@ -235,6 +241,7 @@ class BlockSource:
         self._counted = _Counted(cast(BinaryIO, self._raw), head, self._mark)
         packed = io.BufferedReader(self._counted, 1 << 16)
         self._stream = decompressed(packed, self.compression) if self.compression else None
+        self._objects: Iterator[bytes] | None = None
         self._begins = True
 
     def grown(self) -> int:
@@ -247,8 +254,8 @@ class BlockSource:
         return data[: data.rfind(b"\n") + 1] or data
 
     def sample(self) -> bytes:
-        """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
-        if self._disk is None or self.compression or not self.size:
+        """Return whole lines from all over the log; of a compressed one, an array or a pipe, from the beginning."""
+        if self._disk is None or self.compression or self._is_array or not self.size:
             known = self._pushed or self._looked_at or self._look()
             return known[: known.rfind(b"\n") + 1] or known
         for size in _SAMPLES:
@@ -341,6 +348,22 @@ class BlockSource:
         return size - _LOOK + (look.rfind(b"\n") + 1 or _LOOK)
 
     def _read(self, size: int) -> bytes:
+        """The next bytes, unpacked; of an array whole lines."""
+        if self._objects is None:
+            begins, self._begins = self._begins, False
+            data = self._unpacked(size, begins=begins)
+            if not (begins and _ARRAY.match(data)):
+                return data
+            self._is_array, rest = True, iter([data])
+            file = io.BufferedReader(_Unpacked(lambda size: next(rest, b"") or self._unpacked(size)))
+            self._objects = object_lines(cast(BinaryIO, file), LONGEST)
+        lines: list[bytes] = []
+        while size > 0 and (line := next(self._objects, b"")):
+            lines.append(line)
+            size -= len(line)
+        return b"".join(lines)
+
+    def _unpacked(self, size: int, *, begins: bool = False) -> bytes:
         if self._stream is None:
             try:
                 return self._counted.read_plain(self._to_line_end(size))
@@ -349,8 +372,7 @@ class BlockSource:
         pieces: list[bytes] = []
         missing = size
         try:  # piece by piece: what came before the damage must not go with it
-            if self._begins:
-                self._begins = False
+            if begins:
                 pieces.append(_without_mark(self._stream))
             while missing > 0 and not self.truncated and (piece := self._stream.read1(missing)):
                 pieces.append(piece)

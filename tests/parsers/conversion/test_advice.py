@@ -157,6 +157,8 @@ def test_options_for_what_the_log_does_not_leave_open_are_said_to_have_no_effect
 def test_scrambled_times_are_said_if_more_than_one_request_in_a_hundred_has_them() -> None:
     assert "are older" not in said(backwards=1)
     assert "of 100 requests 2 are older" in said(backwards=2)
+    assert "of 100 requests 80 are older" in said(backwards=80, forwards=2)
+    assert "the newest line is the first" in said(backwards=80, forwards=1)
     assert "are older" not in said(backwards=1, converted=0)
 
 
