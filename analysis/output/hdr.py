@@ -104,7 +104,7 @@ def write_hgrm(path: str | Path, requests: RequestArrays) -> None:
     if requests.has_late:
         without_lag = np.sort((requests.response - requests.lag)[requests.good])
         if (valid := valid_rank([(ordered, without_lag)])) < len(ordered):
-            lines.append(f"#[Values above the percentile {valid / len(ordered):.12f} hold the generator's lag]")
+            lines.append(f"#[Values above the percentile {valid / len(ordered):.12f} may hold the generator's lag]")
     with atomic_path(Path(path)) as fresh:
         fresh.write_text("\n".join(lines) + "\n", encoding="ascii")
 
