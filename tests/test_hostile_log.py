@@ -237,7 +237,7 @@ def test_a_sweep_of_it_makes_a_page_in_which_nothing_lives(
     url = "/" + "".join(text.decode("latin-1") for text in HOSTILE)
     rows = pl.read_csv(folder / "sweep" / "results.csv", infer_schema=False)
     rows = rows.with_columns(url=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit(url)).otherwise("url"))
-    rows.with_columns(op=pl.lit("<b>\x1b[31m")).write_csv(folder / "evil.csv")
+    rows.with_columns(op=pl.lit("<b>\x1b[31m"), lag=pl.lit("0")).write_csv(folder / "evil.csv")
     evil = str(folder / "evil.csv")
     assert logreplay(["analyze", evil, "-o", str(folder / "analysis"), "--force"]) in (0, 3)
     other = folder / "other.csv"

@@ -44,7 +44,7 @@ def test_what_a_machine_does_is_seldom_called_a_change_and_ten_percent_are_found
 def test_real_servers_on_a_machine_that_is_slow_drifts_and_pauses(tmp_path: Path, change: float, verdict: str) -> None:
     found = swap_live.duet(swap_live.written(tmp_path), change, 1, 24)
     assert found.comparison
-    if found.verdict == "VALID":  # else this machine was too busy
+    if found.verdict == "VALID" and "sent late" not in found.comparison.sentence:  # else this machine was too busy
         assert found.comparison.verdict in (verdict, "undecided" if change == 1.0 else verdict)
 
 

@@ -316,8 +316,12 @@ def test_ctrl_c_ends_a_run_whose_hook_blocks(tmp_path: Path, log: Path, target: 
 def test_a_bug_is_one_sentence_and_the_rows_are_kept(tmp_path: Path, log: Path, target: str) -> None:
     code = """
 from logreplay.replay.engine.engine import Engine
+progress = Engine.progress
 def fail(self):
-    raise ZeroDivisionError("made up")
+    now = progress(self)
+    if now.counters.ok > 50:
+        raise ZeroDivisionError("made up")
+    return now
 Engine.progress = fail
 from logreplay.cli.main import main
 main()
@@ -327,7 +331,7 @@ main()
     done = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert re.search(
-        r"^Error: this is a bug of logreplay \d\S*: ZeroDivisionError in .*, line 4, called by "
+        r"^Error: this is a bug of logreplay \d\S*: ZeroDivisionError in .*, line 7, called by "
         r"replay/engine/engine.py, line .*: made up\nPython 3\S+, linux\. Rows written so far are kept\. "
         r"Please report it on the issue page",
         done.stderr,
