@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, pairwise
 from typing import BinaryIO, Final
 
 from logreplay.parsers.captures.capture import LARGEST, Capture, Record, record_of
@@ -15,6 +16,7 @@ from logreplay.parsers.captures.capture import LARGEST, Capture, Record, record_
 _PIECE: Final = 1 << 20
 _STRUCTURE: Final = re.compile(rb'["{}\[\]]')
 _INSIDE: Final = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_INSIDE_LINE: Final = re.compile(rb'(?:[^"\\\n]++|\\[^\n])*+')
 _TAIL: Final = 64
 """Bytes before a bracket that may hold the name of its list."""
 _SHOWN: Final = 1 << 16
@@ -48,7 +50,8 @@ class _Cutter:
         at, begin, end = 0, 0, 0
         while at < len(data):
             if self.inside:
-                at = _INSIDE.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+                text = _INSIDE_LINE if self.others else _INSIDE  # a line break in a string: its quote is missing
+                at = text.match(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
                 if at < len(data):
                     self.inside, at = False, at + 1
                 continue
@@ -60,11 +63,15 @@ class _Cutter:
                 case b'"':
                     self.inside = True
                 case b"{" | b"[":
+                    named = (self.tail + data[max(found.start() - _TAIL, 0) : found.start()])[-_TAIL:]
+                    if self.others and self.depth is not None and self._is_next(found[0], named):
+                        del self.stack[self.depth :]
+                        end = found.start()
+                        yield self.taken(data[begin:end], ended=False)
                     if self.depth is None and found[0] == b"{" and self._is_wanted():
                         self.depth, begin = len(self.stack) + self.over, found.start()
                         yield from self._other(data[end:begin])
                     if len(self.stack) < _DEEPEST:
-                        named = (self.tail + data[max(found.start() - _TAIL, 0) : found.start()])[-_TAIL:]
                         self.stack += b"N" if self._is_list(found[0], named) else found[0]
                     else:
                         self.over += 1
@@ -89,6 +96,12 @@ class _Cutter:
     def _is_list(self, bracket: bytes, before: bytes) -> bool:
         wanted = self.name and bracket == b"[" and len(self.stack) == 2
         return bool(wanted and re.search(rf'"{self.name}"\s*:\s*$'.encode(), before))
+
+    def _is_next(self, bracket: bytes, before: bytes) -> bool:
+        """Whether an object begins before the one it stands in has ended: within that, it would follow a colon."""
+        before = before.rstrip()
+        inside = self.stack[-1:] == b"{" and not self.over
+        return inside and bracket == b"{" and bool(before) and not before.endswith(b":")
 
     def _is_wanted(self) -> bool:
         return self.stack.endswith(b"N") if self.name else not self.stack.strip(b"[")
@@ -128,9 +141,9 @@ def objects(file: BinaryIO, longest: int, name: str = "", *, others: bool = Fals
 
 
 def object_lines(file: BinaryIO, longest: int) -> Iterator[bytes]:
-    """Yield the objects of JSON arrays, and other text between them, each as one line."""
-    for data, _ in objects(file, longest, others=True):
-        yield data.translate(_ONE_LINE) + b"\n"
+    """Yield the objects of JSON arrays, and other text between them, each as one line; without end, if cut off."""
+    for (data, whole), more in pairwise(chain(objects(file, longest, others=True), [(b"", False)])):
+        yield data.translate(_ONE_LINE) + (b"\n" if whole or more[0] else b"")
 
 
 def records(file: BinaryIO, make: Callable[[bytes], Capture | None], name: str = "") -> Iterator[Record]:

@@ -48,7 +48,7 @@ _UNPACK: Final = {"xz": "xz -dc", "zstd": "zstd -dc --long=31"}
 
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 
-_ARRAY: Final = re.compile(rb"\s*\[\s*(?:\{|\Z)")
+_ARRAY: Final = re.compile(rb"\s*\[\s*(?:\{|\]?\s*\Z)")
 """The first bytes of an array of JSON objects, as tools of clouds write one; each object is read as a line."""
 
 
@@ -219,7 +219,6 @@ class BlockSource:
             )
         self._mark = len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0
         self.compression = compression_of(head[self._mark :])
-        self._is_array = bool(_ARRAY.match(head, self._mark))
         self._begin(head)
         self._pushed = self._looked_at = b""
         self.read, self.block = 0, BLOCK
@@ -255,7 +254,7 @@ class BlockSource:
 
     def sample(self) -> bytes:
         """Return whole lines from all over the log; of a compressed one, an array or a pipe, from the beginning."""
-        if self._disk is None or self.compression or self._is_array or not self.size:
+        if self._disk is None or self.compression or not self.size or _ARRAY.match(self._disk.pread(_HEAD, self._mark)):
             known = self._pushed or self._looked_at or self._look()
             return known[: known.rfind(b"\n") + 1] or known
         for size in _SAMPLES:
@@ -354,7 +353,7 @@ class BlockSource:
             data = self._unpacked(size, begins=begins)
             if not (begins and _ARRAY.match(data)):
                 return data
-            self._is_array, rest = True, iter([data])
+            rest = iter([data])
             file = io.BufferedReader(_Unpacked(lambda size: next(rest, b"") or self._unpacked(size)))
             self._objects = object_lines(cast(BinaryIO, file), LONGEST)
         lines: list[bytes] = []

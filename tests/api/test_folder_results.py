@@ -190,14 +190,14 @@ def test_a_function_ends_a_sweep_and_its_missing_steps_are_made_later(url: str, 
         stop=lambda now: now.stage.name.startswith(LATER) and "enough",
     )  # fmt: skip
     assert half.stopped == "stopped: enough"
-    later = logreplay.analyze(half.folder)
+    later = logreplay.analyze(tmp_path / "sweep")
     assert (later.stopped, later.passed, half.passed) == ("enough", False, False)
     assert [check.state for check in half.checks if check.name == "stop function"] == ["failed"]
     assert 1 <= len(half.steps) <= 3
     assert "step 1 of 3" in seen
     whole = logreplay.sweep(None, url, **rates, resume=half.folder)
     assert list(whole.steps.rate) == [20, 30, 40]
-    assert logreplay.analyze(whole.folder).stopped == ""
+    assert logreplay.analyze(tmp_path / "sweep").stopped == ""
     assert (tmp_path / "sweep" / "report.html").exists()
     assert whole.folder == half.folder == tmp_path / "sweep"
     assert re.search(r"[12] of 3 steps already done; resuming", "\n".join(whole.notes))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.captures.json_stream import object_lines
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 
@@ -67,6 +68,36 @@ def test_an_array_is_read_as_its_objects_line_by_line(count: int, indent: int | 
     expected = converted(tmp_path / "lines.json", tmp_path)
     assert converted(tmp_path / "array.json", tmp_path) == expected
     assert converted(tmp_path / "array.json.gz", tmp_path) == expected
+
+
+@pytest.mark.parametrize("before", [b"\n" * 9, b"\xef\xbb\xbf \r\n\r\n\r\n", b"\n" * 9999])
+def test_blank_lines_before_an_array_do_not_matter(before: bytes, tmp_path: Path) -> None:
+    (tmp_path / "array.json").write_bytes(before + json.dumps(google(3000), indent=2).encode())
+    assert len(converted(tmp_path / "array.json", tmp_path).splitlines()) == 3001
+
+
+def test_an_array_without_an_object_is_an_empty_log(tmp_path: Path) -> None:
+    (tmp_path / "array.json").write_text("[\n]\n")
+    with pytest.raises(LogreplayError, match="is empty"):
+        convert(tmp_path / "array.json", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(("good", "bad"), [("}", ""), ('"GET"', '"GET'), ('"GET"', '"GET"}'), ('"GET"', "{[")])
+def test_damage_to_one_object_costs_no_other(good: str, bad: str, indent: int | None, tmp_path: Path) -> None:
+    texts = [json.dumps(each, indent=indent) for each in google(3000)]
+    texts[7] = texts[7].replace(good, bad, 1)
+    (tmp_path / "array.json").write_text("[\n" + ",\n".join(texts) + "\n]\n")
+    report = convert(tmp_path / "array.json", tmp_path / "out.csv")
+    assert report.converted == 2999
+    assert 1 <= report.rejected <= 2
+
+
+def test_an_object_cut_off_at_the_end_is_said_to_be(tmp_path: Path) -> None:
+    array = json.dumps(google(9), indent=2)
+    (tmp_path / "array.json").write_text(array[:-90])
+    report = convert(tmp_path / "array.json", tmp_path / "out.csv")
+    assert (report.converted, report.reasons) == (8, {"rejected: cut off at the end of the file": 1})
 
 
 def test_an_array_comes_through_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
