@@ -1,5 +1,6 @@
 """The range of demand is that of chance, and of the differences between weeks; hours have their seasonal forecast."""
 
+import math
 from functools import cache
 
 import numpy as np
@@ -140,6 +141,10 @@ def test_files_of_two_weeks_that_lack_up_to_an_hour_hold_two_weeks(lacks: int, w
 @pytest.mark.parametrize(("peaks", "factor"), [([100], 1.0), ([100, 100], 1.0), ([0, 5], 1.0), ([0, 0], 1.0)])
 def test_one_week_or_equal_weeks_say_nothing_of_change(peaks: list[int], factor: float) -> None:
     assert demand_range.spread(np.array(peaks)) == factor
+
+
+def test_two_weeks_tell_of_others_by_students_t_of_one_degree_of_freedom() -> None:
+    assert demand_range.spread(np.array([100, 110])) == pytest.approx(1.1 ** (6.314 / math.sqrt(2)), rel=1e-4)
 
 
 def test_the_range_of_the_next_weeks_holds_in_nine_of_ten() -> None:

@@ -84,7 +84,9 @@ def test_steps_with_pauses_between_them_begin_after_the_pauses() -> None:
     assert edges.tolist() == [*range(0, 96, 12), 93]
 
 
-@pytest.mark.parametrize(("seconds", "rate"), [([100, 100, 103, 20], 101), ([1, 99], 50)])
+@pytest.mark.parametrize(
+    ("seconds", "rate"), [([100, 100, 103, 20], 101), ([1, 99], 50), ([100] * 9 + [130], 103), ([100] * 9 + [131], 100)]
+)
 def test_the_rate_of_a_step_is_that_of_its_usual_seconds(seconds: list[int], rate: float) -> None:
     assert usual_rate(np.array(seconds)) == rate
 

@@ -12,7 +12,8 @@ from accuracy.intervals import FIGURES, figure
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.findings import too_short
 from logreplay.analysis.input import arrays
-from logreplay.analysis.tables.step_intervals import of_queue, with_intervals
+from logreplay.analysis.statistics.quantiles import SHARES
+from logreplay.analysis.tables.step_intervals import _effects, _of_means, of_queue, with_intervals
 from logreplay.analysis.verdict.stability import judged_steps
 from simulate import SimulatedQueue
 
@@ -112,6 +113,31 @@ def test_the_interval_of_a_median_counts_no_request_twice() -> None:
         step = with_intervals(judged_steps(arrays.read(rows)), 5_000.0).row(0, named=True)
         held += step["p50_low"] <= 0.01 * math.log(2) <= step["p50_high"]
     assert held >= 36
+
+
+def test_the_interval_of_a_mean_takes_twice_the_design_effect_of_p99() -> None:
+    """Of 800 independent requests with times of 40 and 160 ms."""
+    steps, times = pl.DataFrame({"mean": [0.1]}), np.full((1, len(SHARES)), 0.04)
+    times[0, SHARES > 0.5] = 0.16
+    weights = np.diff(SHARES, prepend=0.0)
+    slow = weights[SHARES > 0.5].sum() / weights.sum()
+    relative = 0.12 * math.sqrt(slow * (1 - slow)) / 0.1
+    low, high = _of_means(steps, times, np.array([800.0]))
+    assert high[0] == pytest.approx(0.1 * math.exp(1.96 * relative * math.sqrt(2 / 800)))
+    assert low[0] * high[0] == pytest.approx(0.01)
+
+
+def test_the_spread_within_a_step_counts_for_more_the_shorter_it_is() -> None:
+    """Beyond its capacity the spread is all that is known: 1.2 times the effect of p90, and 2 deviations of it."""
+    steps = pl.DataFrame(
+        {
+            "rate": [100.0, 100.0], "duration": [200.0, 20_000.0], "verdict": ["stable", "stable"],
+            "batch_effects": [[5.0, 2.0], [5.0, 2.0]],
+        },
+        schema_overrides={"batch_effects": pl.Array(pl.Float64, 2)},
+    )  # fmt: skip
+    _, effects = _effects(steps, np.full((2, len(SHARES)), np.nan), 100.0)
+    assert effects.tolist() == pytest.approx([1.2 * 5 * (1 + 2 * 0.1), 1.2 * 5 * (1 + 2 * 0.01)])
 
 
 def test_a_step_that_is_not_stable_has_no_range() -> None:

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import sqrt
 
+import numpy as np
 import polars as pl
 import pytest
 
 from logreplay.analysis.input.arrays import read
 from logreplay.analysis.input.run_metadata import ClosedLoop
-from logreplay.analysis.tables.users import UsersSweep, UsersVerdict, judge_users, users_table
+from logreplay.analysis.tables.users import UsersSweep, UsersVerdict, _idle, _pooled, judge_users, users_table
 from support.closed_systems import ClosedSystem
 
 FIVE, TWENTY, NEVER = ClosedSystem(5), ClosedSystem(20), ClosedSystem(None)
@@ -110,6 +112,20 @@ def test_fewest_users_without_an_answer_are_left_out_and_named(silent: int, said
 
 def test_most_users_without_an_answer_say_nothing_of_waiting() -> None:
     assert judge_users(failing(pl.col("users") == 16)).sentence.endswith("(p90 20 ms with 1, 20 ms with 8)")
+
+
+@pytest.mark.parametrize(
+    ("rates", "errors", "error"), [([100, 110], [0, 0], 5), ([100, 100, 100], [6, 6, 6], 2 * sqrt(3)), ([100], [6], 6)]
+)
+def test_a_plateau_is_as_sure_as_the_mean_of_its_levels(rates: list[int], errors: list[int], error: float) -> None:
+    assert _pooled(np.array(rates, float), np.array(errors, float)) == pytest.approx((np.mean(rates), error))
+
+
+@pytest.mark.parametrize(("later", "idle"), [(0.58, 0.58), (0.59, 1.0)])
+def test_where_more_users_wait_surely_less_the_first_level_was_held_up(later: float, idle: float) -> None:
+    """By three standard errors of both: 3 x sqrt(0.12^2 + 0.07^2) = 0.417 s."""
+    levels = pl.DataFrame({"mean": [1.0, later, 2.0], "mean_error": [0.12, 0.07, 0.1]})
+    assert _idle(levels)[0] == idle
 
 
 def test_two_trials_of_one_level_tell_its_range_by_students_t_of_one_degree_of_freedom() -> None:

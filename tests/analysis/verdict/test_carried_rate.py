@@ -1,6 +1,7 @@
 """The rate that a target carries within a bound lies in its bracket, and the lower end promises too much seldom."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -79,6 +80,13 @@ def test_a_bad_rate_counts_where_too_few_higher_rates_were_carried() -> None:
     assert (carried(*rows, answered=57.0).high or 0) <= 50
     assert (carried(*rows, errors=60).high or 0) <= 50
     assert (carried(*rows[2:]).high or 0) <= 50
+
+
+@pytest.mark.parametrize(("higher", "ends"), [((53.0, 53.5), True), ((54.0, 55.0), False)])
+def test_a_bad_rate_did_not_pass_by_rates_that_are_hardly_higher(higher: Sequence[float], ends: bool) -> None:
+    """A target that tips over at 50/s may carry 53/s for the length of a step."""
+    rows = [(rate, 0.1, "stable") for rate in (20.0, 30.0, 40.0, *higher)]
+    assert (carried(*sorted((*rows, (50.0, 3.0, "overloaded")))).high is not None) == ends
 
 
 def test_a_bad_rate_above_which_the_bound_is_kept_no_more_did_not_pass() -> None:
