@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from logreplay.analysis.demand.rates import DAYS, WINDOWS
+from logreplay.analysis.demand.rates import DAYS, HOUR, WINDOWS
 from logreplay.analysis.demand.wording import iso, rate, span, when
 from logreplay.analysis.format_time import show_rate, show_share
 from logreplay.analysis.planning.autoscaling import SYNC_S, TOLERANCE, WINDOW_S, ScalingTarget
@@ -16,6 +16,8 @@ from logreplay.analysis.planning.route_mix import NAMED
 from logreplay.core.plural import number_of
 
 _WEEKS_FOR_RANGE: Final = 2
+_HOLDS_A_DAY_S: Final = 25 * HOUR
+"""Length of a gap from which on it holds a day of whole hours, and is named by these."""
 _LOST: Final = 0.01
 """A plan names the lines that became no request if their share is at least this."""
 _LARGE, _SMALL = 10, 1000  # times, requests
@@ -195,7 +197,8 @@ def _left_out(plan: MachinePlan, most: float) -> str:
     The reason: these are medians, or only whole hours count, or two minutes of the clock share the burst.
     """
     peak, wanted = plan.profile.peaks.get("minute"), plan.demand.get("minute")
-    if plan.growth.forecast or not peak or not wanted or most > _MOST_OF_PEAK * wanted.rate:
+    hourly = plan.growth.forecast and plan.growth.forecast.hourly
+    if hourly or not peak or not wanted or most > _MOST_OF_PEAK * wanted.rate:
         return ""
     return (
         f"; these hours leave out the busiest minute, {rate(wanted.rate)} on {when(peak.at, plan.profile.zone)}: such "
@@ -206,7 +209,7 @@ def _left_out(plan: MachinePlan, most: float) -> str:
 def _hour_by(plan: MachinePlan) -> str:
     """How the demand of an hour was found."""
     if plan.growth.forecast and plan.growth.forecast.hourly:
-        return " by the forecast"
+        return " in its busiest minute, by the forecast and the busiest minute of the log"
     if found := medians(plan.profile):
         some = f"for {found} of {plan.week.height} hours the " * (found < plan.week.height)
         return (
@@ -221,7 +224,7 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
     if weeks(plan.profile) < _WEEKS_FOR_RANGE:
         yield "how weeks differ: the log is shorter than two weeks, and the range of demand is that of chance only"
     else:
-        yield "events that the log does not show, such as a sale"
+        yield "further growth of the demand, and events that the log does not show, such as a sale"
     if unlike := [(name, each.unlike) for name, each in plan.demand.items() if each.unlike]:
         differ = ", ".join(f"the busiest {name} {times:.3g} times" for name, times in unlike)
         yield (
@@ -230,6 +233,12 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         )
     if missing := lacking(plan.profile):
         yield f"{number_of(missing, 'hour')} in gaps of a day or longer, in which the log has no request"
+    if gap := next((each for each in plan.profile.gaps if each.seconds < _HOLDS_A_DAY_S), None):
+        yield (
+            f"the demand in gaps, such as {span(gap.seconds)} without a request from "
+            f"{when(gap.at, plan.profile.zone)} on, in which {gap.expected:,.0f} or more are expected: the plan counts "
+            "none there"
+        )
     if plan.lost >= _LOST:
         yield f"the lines that became no request: up to {show_share(plan.lost)} of the requests"
     if supply.held_s:

@@ -15,7 +15,7 @@ from logreplay.analysis.planning.route_mix import ChangedMix
 from logreplay.analysis.planning.wording import sentences
 from logreplay.core.errors import LogreplayError, UsageError
 
-from .test_demand_range import DAY, MONDAY, profile
+from .test_demand_range import DAY, MONDAY, WEEK, profile
 from .test_machines import supply
 
 
@@ -173,6 +173,15 @@ def test_a_forecast_of_a_day_lacks_the_other_hours_of_the_week_and_a_large_one_f
     assert said["week"].endswith("; the forecast lacks 144 hours of the week")
     assert "the log is small for 2000 times its rate: its busiest minute has 6 requests" in said["demand"]
     assert found.demand["minute"].rate == pytest.approx(200)
+
+
+@pytest.mark.parametrize(("step", "told"), [(DAY, True), (HOUR, False)])
+def test_hours_that_are_medians_of_the_log_leave_out_its_event_beside_a_forecast_too(step: int, told: bool) -> None:
+    event = MONDAY + WEEK + 5 * DAY + np.arange(3 * MINUTE).repeat(35)
+    log = profile(np.concatenate([np.arange(MONDAY, MONDAY + 4 * WEEK, 10), event]))
+    week = dict(sentences(planned(log, Forecast(MONDAY + np.arange(2) * step, np.array([1.0, 1.0]), step))))["week"]
+    assert ("these hours leave out the busiest minute, " in week) == told
+    assert ("in its busiest minute, by the forecast and the busiest minute of the log" in week) != told
 
 
 def test_rates_of_a_forecast_by_the_minute_are_those_of_the_busiest_minute() -> None:

@@ -63,7 +63,19 @@ def test_a_gap_is_no_demand_and_no_chance() -> None:
     broken = whole[(whole < MONDAY + 5 * HOUR) | (whole >= MONDAY + 9 * HOUR)]
     one, two = (demand_range.demand(profile(each))["minute"] for each in (whole, broken))
     assert two == one
-    assert planned(broken).week.filter(pl.col("rate") == 0)["hour"].to_list() == [5, 6, 7, 8]
+    found = planned(broken)
+    assert found.week.filter(pl.col("rate") == 0)["hour"].to_list() == [5, 6, 7, 8]
+    gap = "the demand in gaps, such as 4 hours without a request from 2026-01-05 05:00:00 on, in which 3,600 or more"
+    assert any(each.startswith(gap) for each in wording.not_covered(found))
+    assert not any("gaps" in each for each in wording.not_covered(planned(whole)))
+
+
+def test_a_gap_of_more_than_a_day_is_named_by_the_hours_that_the_log_lacks() -> None:
+    whole = np.arange(MONDAY, MONDAY + 4 * DAY)
+    for gap, says in ((24 * HOUR, "the demand in gaps, such as 24 hours"), (25 * HOUR, "24 hours in gaps of a day")):
+        broken = whole[(whole < MONDAY + DAY + 60) | (whole >= MONDAY + DAY + 60 + gap)]
+        named = [each for each in wording.not_covered(planned(broken)) if "gaps" in each]
+        assert [each[: len(says)] for each in named] == [says]
 
 
 def test_a_log_that_ends_in_its_peak_is_planned_for_the_peak_so_far() -> None:
@@ -108,6 +120,7 @@ def test_a_plan_of_weeks_of_which_one_holds_an_event_says_what_it_does_not_know(
         wording.not_covered(found)
     )
     assert ("these hours leave out the busiest minute, 35.1/s on 2026-01-17 00:0" in said["week"]) == (weeks == 4)
+    assert wording.not_covered(found)[0].startswith("further growth of the demand, and events ")
     assert repr(found) == "<MachinePlan: machines by busiest window: second: 4, minute: 4, hour: 1>"
 
 
