@@ -8,7 +8,7 @@ from logreplay.analysis.demand.rates import DAYS, HOUR, WINDOWS
 from logreplay.analysis.demand.wording import iso, rate, span, when
 from logreplay.analysis.format_time import show_rate, show_share
 from logreplay.analysis.planning.autoscaling import SYNC_S, TOLERANCE, WINDOW_S, ScalingTarget
-from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEKS, DemandRange, lacking, medians, weeks
+from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEK_S, WEEKS, DemandRange, lacking, medians, weeks
 from logreplay.analysis.planning.machines import Machines, cost
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
@@ -222,7 +222,10 @@ def _hour_by(plan: MachinePlan) -> str:
 def _not_covered(plan: MachinePlan) -> Iterator[str]:
     supply = plan.supply
     if weeks(plan.profile) < _WEEKS_FOR_RANGE:
-        yield "how weeks differ: the log is shorter than two weeks, and the range of demand is that of chance only"
+        length = plan.profile.span
+        short, whole = ("two weeks", "weeks") if length >= WEEK_S else ("a week", "days and weeks")
+        short, whole = (short, whole) if length >= 24 * HOUR else ("a day", "hours, days and weeks")
+        yield f"how {whole} differ: the log is shorter than {short}, and the range of demand is that of chance only"
     else:
         yield "further growth of the demand, and events that the log does not show, such as a sale"
     if unlike := [(name, each.unlike) for name, each in plan.demand.items() if each.unlike]:

@@ -78,6 +78,18 @@ def test_a_gap_of_more_than_a_day_is_named_by_the_hours_that_the_log_lacks() -> 
         assert [each[: len(says)] for each in named] == [says]
 
 
+@pytest.mark.parametrize(
+    ("length", "says"),
+    [
+        (3 * HOUR, "how hours, days and weeks differ: the log is shorter than a day, "),
+        (DAY, "how days and weeks differ: the log is shorter than a week, "),
+        (WEEK, "how weeks differ: the log is shorter than two weeks, "),
+    ],
+)
+def test_a_short_log_does_not_show_how_hours_days_and_weeks_differ(length: int, says: str) -> None:
+    assert wording.not_covered(planned(np.arange(MONDAY, MONDAY + length)))[0].startswith(says)
+
+
 def test_a_log_that_ends_in_its_peak_is_planned_for_the_peak_so_far() -> None:
     starts = np.concatenate(
         [np.arange(MONDAY, MONDAY + DAY), np.repeat(np.arange(MONDAY + DAY, MONDAY + DAY + 90), 35)]

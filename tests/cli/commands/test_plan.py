@@ -94,7 +94,7 @@ def test_it_joins_the_demand_of_the_log_with_the_supply_of_a_search(
     assert out.splitlines()[-1].startswith("3 machines for the busiest minute, 10")
     assert "1 to 3 machines by the hour; the most on Mon at 12:00" in out
     assert "the log lacks 120 hours of the week" in out
-    assert "how weeks differ" in out
+    assert "how days and weeks differ: the log is shorter than a week, and the range" in out
 
 
 def test_the_folder_of_a_search_may_have_a_name_that_looks_like_a_pattern(
