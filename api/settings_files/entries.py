@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,7 +79,8 @@ def _section(
     for key, value in section.items():
         where = f"{path}, line {line_of(text, name, key)}"
         if key not in known[name]:
-            raise LogreplayError(f"{where}: {name} has no option {key!r}{nearest(key, known[name])}")
+            instead = nearest(key, known[name], f"logreplay {name} --help lists its options")
+            raise LogreplayError(f"{where}: {name} has no option {key!r}{instead}")
         first = _first_name(where, key, section, known[name], aliases[name])
         check_allowed(where, path, first, value)
         yield Entry(where, name, first, value, own=True)
@@ -113,13 +115,13 @@ def shared(meanings: Meanings, aliases: Aliases) -> dict[str, object]:
     return {key: one for key, (one, *others) in agreed.items() if all(other == one for other in others)}
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the names that are near to it, or all there are."""
+def nearest(name: str, known: Iterable[str], all_stand: str = "") -> str:
+    """The end of a message about an unknown name: near names, or where all stand, or all there are."""
     from logreplay.options.spelling import near_names  # loads all tables: only for an error
 
     names = sorted(set(known))
     near = near_names(name, names)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(names)}"
+    return f"; did you mean {' or '.join(near)}?" if near else f"; {all_stand or 'there are ' + ', '.join(names)}"
 
 
 def _elsewhere(key: str, known: Meanings, everywhere: Iterable[str]) -> str:
@@ -127,4 +129,8 @@ def _elsewhere(key: str, known: Meanings, everywhere: Iterable[str]) -> str:
     if key in known:
         return f"; {key} is a command, so put its options under [{key}]"
     some = " or ".join(f"[{command}]" for command, keys in known.items() if key in keys)
-    return f"; it is not the same in all commands, so put it into {some}" if some else nearest(key, everywhere)
+    if some:
+        return f"; it is not the same in all commands, so put it into {some}"
+    return nearest(
+        key, {*everywhere, *chain(*known.values())}, "logreplay COMMAND --help lists the options of a command"
+    )

@@ -1,5 +1,6 @@
 """The keys of settings, by command: the names of its options without ``--``, what undoes a switch, its arguments."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -74,12 +75,17 @@ class Key:
     def _joined(self, where: str, key: str, parts: list[Any]) -> str:
         """Return a list as the one text that an option with several parts takes: ``[50, 100]`` as ``50,100``."""
         kind = kinds.RATES if self.name == "rates" else self.option.kind if self.option else kinds.TEXT
-        if not kind.between:
-            raise LogreplayError(f"{where}: {key!r} takes one value, not a list: write it as one text")
+        if parts and not kind.between:
+            texts = [_text(where, key, part) for part in parts]
+            one_text = self.option and self.option.metavar == "LIST"
+            remedy = f"write it as one text, {','.join(texts)!r}" if one_text else f"keep one of {', '.join(texts)}"
+            raise LogreplayError(f"{where}: {key!r} takes one value, not a list: {remedy}")
         try:
-            return kind.spelled(parts)
-        except ValueError as error:
-            raise LogreplayError(f"{where}: {key}={parts!r}: {error}") from None
+            return kind.spelled(parts) if parts else ""
+        except ValueError:
+            raise LogreplayError(
+                f"{where}: {key!r} needs numbers or texts in its list, not {_written(parts)}"
+            ) from None
 
     @property
     def meaning(self) -> object:
@@ -89,8 +95,13 @@ class Key:
 
 def _text(where: str, key: str, value: object) -> str:
     if isinstance(value, bool | dict | list):
-        raise LogreplayError(f"{where}: {key!r} needs a value, not {str(value).lower()}")
+        raise LogreplayError(f"{where}: {key!r} needs a value, not {_written(value)}")
     return str(value)
+
+
+def _written(value: object) -> str:
+    """A value about as it stands in the file."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 @cache

@@ -42,7 +42,9 @@ def _shifted(words: Iterable[str]) -> dict[str, str]:
     """LOG and TARGET where no RATES stand before them."""
     log_and_target = list(words)
     if len(log_and_target) > 2:
-        raise click.UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
+        raise click.UsageError(
+            "--vusers and RATES exclude each other: give LOG and TARGET only, and users as one list, 1,5,10"
+        )
     return dict(zip(("log", "target"), log_and_target, strict=False))
 
 
@@ -75,6 +77,11 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
         raise click.UsageError("--vusers and RATES exclude each other: leave out one of them")
     if rates and click.get_current_context().get_parameter_source("rates") is ParameterSource.COMMANDLINE:
         _check_order(rates, [word for word in (log, target) if word])
+    if log and _are_rates(log) and not Path(log).exists():
+        what = "users" if given["vusers"] else "rates"
+        raise click.UsageError(
+            f"LOG: {log!r} is not a file; if it is more {what}, write one list: 1,5,10 without spaces"
+        )
     from logreplay.calls.sweep_call import SweepCall
     from logreplay.cli.display.rates import show_sweep
     from logreplay.runs.curve import sweep_once

@@ -27,10 +27,11 @@ def test_an_entry_at_the_top_is_for_all_commands_in_which_it_means_the_same_and_
     assert found == [*top, ("run", "tps", 5, True)]
 
 
-def test_names_that_are_near_are_suggested_and_otherwise_all_are_listed() -> None:
+def test_names_that_are_near_are_suggested_and_otherwise_all_are_listed_or_where_they_stand() -> None:
     assert nearest("tsp", ["tps", "for", "tps"]) == "; did you mean tps?"
     assert nearest("tms", ["tps", "tmp"]) == "; did you mean tmp or tps?"
     assert nearest("xyzzy", ["for", "tps", "for"]) == "; there are for, tps"
+    assert nearest("xyzzy", ["for", "tps"], "see there") == "; see there"
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,23 @@ def test_a_sweep_whose_rates_are_mistyped_shows_what_rates_look_like(
     assert refused(capsys, "sweep", "9").endswith("'shuffle' (from logreplay.toml)")
 
 
+@pytest.mark.parametrize(
+    ("words", "what"), [(("--vusers", "1", "5,10", "a.csv"), "users"), (("1", "5,10", "a.csv"), "rates")]
+)
+def test_a_list_of_rates_or_users_with_spaces_is_not_taken_for_a_log(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    what: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = f"LOG: '5,10' is not a file; if it is more {what}, write one list: 1,5,10 without spaces"
+    assert refused(capsys, "sweep", *words) == told
+    Path("5,10").write_text("")
+    assert "is empty" in refused(capsys, "sweep", *words)
+
+
 def test_a_sweep_of_users_takes_log_and_target_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "access.csv"
     assert refused(capsys, "sweep", str(log), TARGET, "--vusers", "1,2") == f"{log}: no such file"

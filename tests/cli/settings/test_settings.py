@@ -459,7 +459,7 @@ def test_what_widens_permission_is_said_even_if_quiet(folder: Path, capsys: pyte
         ("[run]\nmax_in_flight = 3", "line 2: run has no option 'max_in_flight'; did you mean max-in-flight?"),
         ("# x\n[rnu]\ntps = 3", "line 2: there is no command 'rnu'; did you mean run"),
         ("\ntimout = 3", "line 2: there is no option 'timout' for all commands; did you mean timeout"),
-        ("shell = 'bash'", "line 1: there is no option 'shell' for all commands; there are "),
+        ("shell = 'bash'", "line 1: there is no option 'shell' for all commands; logreplay COMMAND --help lists"),
         ("check = true", "line 1: there is no option 'check' for all commands"),
         ("place = 'x'", "line 1: there is no option 'place' for all commands"),
         ("[control]\nplace = 'x'", "line 1: there is no command 'control'"),
