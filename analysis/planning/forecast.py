@@ -116,7 +116,7 @@ def _row(path: Path, line: int, time: str | None, rate: str | None) -> tuple[int
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e9:
-        raise LogreplayError(f"--forecast {path}, line {line}: rate {rate!r}: expected requests/s, 0 or more")
+        raise LogreplayError(f"--forecast {path}, line {line}: rate {rate or ''!r}: expected requests/s, 0 or more")
     return line, time or "", value
 
 

@@ -140,7 +140,7 @@ def test_the_name_of_a_forecast_is_no_pattern(tmp_path: Path, name: str) -> None
 def test_a_forecast_may_have_further_columns_of_any_name(tmp_path: Path) -> None:
     path = tmp_path / "december.csv"
     path.write_text("line,time,rate\nx,2026-12-01T00:00:00Z,1\ny,2026-12-01T01:00:00Z,\n")
-    with pytest.raises(LogreplayError, match="line 3: rate None"):
+    with pytest.raises(LogreplayError, match="line 3: rate '': expected"):
         read_forecast(path, "UTC")
     path.write_text(path.read_text().strip() + "2\n")
     assert read_forecast(path, "UTC").rates.tolist() == [1, 2]
