@@ -63,7 +63,8 @@ def _check(first: Source, other: Source, found: Sequence[Analysis]) -> None:
         ours, theirs = (_told(each).get(key) for each in found)
         if ours is not None and theirs is not None and ours != theirs:
             word = {"for": "step length"}.get(key, key)
-            raise UsageError(f"{names}: its {word} is {_short(theirs)}, not {_short(ours)}; name runs of one sweep")
+            verb = "are" if isinstance(theirs, list) else "is"
+            raise UsageError(f"{names}: its {word} {verb} {_short(theirs)}, not {_short(ours)}; name runs of one sweep")
     rates = [set(each.steps["rate"].to_list()) for each in found]
     upto = min(max(each, default=0.0) for each in rates)
     if apart := sorted(rate for rate in rates[0] ^ rates[1] if rate <= upto):
@@ -85,7 +86,7 @@ def _one(first: Analysis, other: Analysis) -> bool:
 
 
 def _short(value: object) -> str:
-    text = str(value)
+    text = ",".join(str(item).removesuffix(".0") for item in value) if isinstance(value, list) else str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -91,6 +91,10 @@ def test_an_interrupted_sweep_names_what_it_lacks(tmp_path: Path) -> None:
     [
         ({"target": "http://b"}, "its target is http://b, not http://a; name runs of one sweep"),
         ({"log": "other.csv"}, "its log is other.csv, not access.csv; name runs of one sweep"),
+        (
+            {"options": {"rates": [40.0, 2.5], "for": 20.0}},
+            "its rates are 40,2.5, not 50,100,150,200,300,350; name runs of one sweep",
+        ),
         ({"options": {"rates": RATES, "for": 30.0}}, "its step length is 30.0, not 20.0; name runs of one sweep"),
     ],
 )

@@ -52,6 +52,10 @@ def test_what_is_no_rate_is_refused_with_an_example(text: str) -> None:
         RATE.convert(text, None, None)
 
 
+def test_a_limit_itself_is_taken() -> None:
+    assert (speed_of("1e9"), speed_of("1e-9")) == (1e9, 1e-9)
+
+
 @pytest.mark.parametrize(
     ("read", "text", "rule"),
     [
