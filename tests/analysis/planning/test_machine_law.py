@@ -30,6 +30,16 @@ def test_machines_share_something_so_more_of_them_are_needed_than_n_times_one() 
     assert machines(wanted, supply, Reserve(), LAW) == Machines(6, 5, 7)
 
 
+@pytest.mark.parametrize(
+    ("reserve", "number"),
+    [(Reserve(), 3), (Reserve(headroom=0.2), 4), (Reserve(survive=1), 4), (Reserve(headroom=0.2, survive=1), 5)],
+)
+def test_a_reserve_is_kept_by_the_law_too(reserve: Reserve, number: int) -> None:
+    """Of the 2.4 times that are needed 3 machines carry 2.5; with a fifth to spare it takes 4, which carry 3.08."""
+    supply: Any = type("Supply", (), {"rate": 100.0, "low": 100.0, "high": 100.0})
+    assert machines(DemandRange(240.0, 240.0, 240.0), supply, reserve, LAW).number == number
+
+
 def test_a_load_beyond_the_law_is_refused() -> None:
     with pytest.raises(NoAnswer, match=r"20 times what one machine carries is needed.*no number up to 8, 2 times"):
         LAW.number(20)

@@ -5,7 +5,7 @@ import pytest
 
 from logreplay.analysis.planning.demand_range import DemandRange
 from logreplay.analysis.planning.machines import Machines, Reserve, cost, machines, of_week
-from logreplay.analysis.planning.supply import Supply
+from logreplay.analysis.planning.supply import Supply, _mean_at
 
 
 def supply(rate: float = 100.0, low: float = 90.0, high: float | None = 110.0, **more: object) -> Supply:
@@ -48,3 +48,12 @@ def test_the_week_has_the_machines_of_each_hour_and_its_cost() -> None:
     assert cost(2, week, Reserve(price=0.5)) == {"price": 0.5, "week": 2 * 168 * 0.5, "week_by_hour": 7 * 36 * 0.5}
     assert cost(2, week.head(167), Reserve(price=0.5)) == {"price": 0.5, "week": 168.0, "week_by_hour": None}
     assert cost(2, week, Reserve()) is None
+
+
+@pytest.mark.parametrize(("rate", "mean"), [(100.0, 0.02), (99.95, 0.02), (99.0, 0.01), (400.0, 0.04), (49.0, None)])
+def test_the_mean_of_a_machine_is_that_of_the_highest_stable_rate_up_to_the_one_that_it_carries(
+    rate: float, mean: float | None
+) -> None:
+    rows = [(50.0, 0.01, "stable"), (100.0, 0.02, "stable"), (200.0, 0.04, "stable"), (300.0, 3.0, "overloaded")]
+    steps = pl.DataFrame(rows, schema=["rate", "mean", "verdict"], orient="row")
+    assert _mean_at(steps, rate) == mean
