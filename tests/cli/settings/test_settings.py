@@ -585,7 +585,7 @@ def words_beside(command: str, keys: set[str]) -> list[str]:
 
 @pytest.fixture
 def checked(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Checks a command with a settings file, sends nothing, and returns what is refused or left out."""
+    """A function that tries settings with a command, without a request, and returns its errors and options left out."""
 
     def check(call: Any, *_: Any) -> None:
         if not isinstance(call, tuple):  # of names of logs
