@@ -37,6 +37,11 @@ class DemandGrowth:
     front_ends: int = 1
     forecast: Forecast | None = None
 
+    @property
+    def hourly(self) -> bool:
+        """Whether a forecast has a rate for each hour."""
+        return bool(self.forecast and self.forecast.hourly)
+
     def factor(self, profile: LogProfile) -> float:
         """The demand to come over that of the log."""
         own = self.forecast.growth(profile) if self.forecast else 1 + self.share

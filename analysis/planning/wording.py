@@ -186,8 +186,7 @@ def _by_hour(plan: MachinePlan) -> str:
     text = f"{least} to {most} machines by the hour" if least < most else f"{number_of(most, 'machine')} at every hour"
     text += f"; the most on {DAYS[top['day']]} at {top['hour']:02d}:00, {rate(top['rate'])}{_hour_by(plan)}"
     text += _left_out(plan, float(top["rate"]))
-    by_forecast = plan.growth.forecast and plan.growth.forecast.hourly
-    missing, lacks = 7 * 24 - week.height, "forecast" if by_forecast else "log"
+    missing, lacks = 7 * 24 - week.height, "forecast" if plan.growth.hourly else "log"
     return text + (f"; the {lacks} lacks {number_of(missing, 'hour')} of the week" if missing else "")
 
 
@@ -197,8 +196,7 @@ def _left_out(plan: MachinePlan, most: float) -> str:
     The reason: these are medians, or only whole hours count, or two minutes of the clock share the burst.
     """
     peak, wanted = plan.profile.peaks.get("minute"), plan.demand.get("minute")
-    hourly = plan.growth.forecast and plan.growth.forecast.hourly
-    if hourly or not peak or not wanted or most > _MOST_OF_PEAK * wanted.rate:
+    if plan.growth.hourly or not peak or not wanted or most > _MOST_OF_PEAK * wanted.rate:
         return ""
     return (
         f"; these hours leave out the busiest minute, {rate(wanted.rate)} on {when(peak.at, plan.profile.zone)}: such "
@@ -208,7 +206,7 @@ def _left_out(plan: MachinePlan, most: float) -> str:
 
 def _hour_by(plan: MachinePlan) -> str:
     """How the demand of an hour was found."""
-    if plan.growth.forecast and plan.growth.forecast.hourly:
+    if plan.growth.hourly:
         return " in its busiest minute, by the forecast and the busiest minute of the log"
     if found := medians(plan.profile):
         some = f"for {found} of {plan.week.height} hours the " * (found < plan.week.height)
@@ -222,10 +220,12 @@ def _hour_by(plan: MachinePlan) -> str:
 def _not_covered(plan: MachinePlan) -> Iterator[str]:
     supply = plan.supply
     if weeks(plan.profile) < _WEEKS_FOR_RANGE:
-        length = plan.profile.span
-        short, whole = ("two weeks", "weeks") if length >= WEEK_S else ("a week", "days and weeks")
-        short, whole = (short, whole) if length >= 24 * HOUR else ("a day", "hours, days and weeks")
-        yield f"how {whole} differ: the log is shorter than {short}, and the range of demand is that of chance only"
+        differ, length = (
+            ("weeks", "two weeks") if plan.profile.span >= WEEK_S
+            else ("days and weeks", "a week") if plan.profile.span >= 24 * HOUR
+            else ("hours, days and weeks", "a day")
+        )  # fmt: skip
+        yield f"how {differ} differ: the log is shorter than {length}, and the range of demand is that of chance only"
     else:
         yield "further growth of the demand, and events that the log does not show, such as a sale"
     if unlike := [(name, each.unlike) for name, each in plan.demand.items() if each.unlike]:
