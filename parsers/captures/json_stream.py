@@ -125,7 +125,7 @@ def objects(file: BinaryIO, longest: int, name: str = "", *, others: bool = Fals
     """Yield the objects of a stream of JSON values, with or without lines between them.
 
     With a name, those in the list of that name in an object in an object (``entries`` of HAR's ``log``). ``others``:
-    also the text between the objects, as one that is not whole.
+    also the text between the objects, as one that is not whole; and an object without its end costs no other.
     """
     cutter = _Cutter(name, longest, others)
     rest = b""
